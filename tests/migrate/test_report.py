@@ -20,6 +20,7 @@ import pytest
 
 from pressmark import layout, migrate
 from pressmark.errors import JobError, MigrationError, ReportError
+from pressmark.migrate.entry import ROW_KEYS, Entry
 from pressmark.migrate.planning.plan import write_record
 from pressmark.migrate.reporting.formats import FORMATS, format_of
 from pressmark.migrate.reporting.outcome import Outcome, outcome_of
@@ -27,7 +28,6 @@ from pressmark.migrate.reporting.page import page_text, verdict_of
 from pressmark.migrate.reporting.remedies import REMEDIES
 from pressmark.migrate.reporting.report import check_report
 from pressmark.migrate.reporting.summary import FIRST, Clock, Summary, summarize
-from pressmark.migrate.rows import Row
 
 from .stores_to_migrate import made
 
@@ -174,9 +174,9 @@ def test_csv(tmp_path: Path, name: str) -> None:
     data = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
     text = data.decode("utf-8", "surrogateescape")
     header, *lines = csv.reader(text.splitlines(keepends=True))
-    assert tuple(header) == migrate.Row._fields
+    assert tuple(header) == ROW_KEYS
     assert [line[0] for line in lines] == [one.id for one in ROWS]
-    assert [line[:5] for line in lines] == [list(one[:5]) for one in ROWS]
+    assert [line[:5] for line in lines] == [[one.id, one.source_id, one.source, one.target, one.status] for one in ROWS]
     assert lines[3][header.index("digest")] == ""
 
     from pressmark.tabular.identifiers import read_identifiers
@@ -192,7 +192,7 @@ def test_csv_of_line_ends(tmp_path: Path) -> None:
     path = reported(finished(tmp_path, rows), "rows.csv")
     assert list(read_identifiers(path)) == [one.source_id for one in rows]
     with path.open(newline="") as file:
-        assert {len(fields) for fields in csv.reader(file)} == {len(migrate.Row._fields)}
+        assert {len(fields) for fields in csv.reader(file)} == {len(ROW_KEYS)}
 
 
 def test_csv_of_what_is_no_text(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_parquet(tmp_path: Path) -> None:
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(reported(finished(tmp_path, ROWS), "rows.parquet"))
-    assert tuple(table.column_names) == migrate.Row._fields
+    assert tuple(table.column_names) == ROW_KEYS
     found = table.to_pylist()
     assert [one["id"] for one in found] == ["a:1", ROWS[1].id, "x\\udc80y", "b"]
     assert (found[0]["bytes"], found[0]["seconds"], found[0]["entries"]) == (1000, 0.25, ROWS[0].entries)
@@ -582,11 +582,11 @@ def test_a_row_and_its_line() -> None:
     """A line gives the row again, whatever its texts contain; a damaged one is refused."""
     look = '","status":"ok","mode":"copy","error_code":"x",\\"status\\":"\udcff'
     for code in (None, "source_kept"):
-        row = Row(look, look, look, look, "exists_same", None, 3, 4, "sha512", None, "reread", code, look, look)
-        assert Row.parse(row.line()) == row
+        row = Entry(look, look, look, look, "exists_same", None, 3, 4, "sha512", None, "reread", code, look, look)
+        assert Entry.parse(row.line()) == row
         assert row.noted == (code is None)
-        assert not row._replace(error=None).noted
-        assert not row._replace(status="unverified").noted
+        assert not dataclasses.replace(row, error=None).noted
+        assert not dataclasses.replace(row, status="unverified").noted
     for line in (b'{"status": "ok"}\n', b'{"status": "ok"', b"[]\n"):
         with pytest.raises(ValueError, match=r"."):
-            Row.parse(line)
+            Entry.parse(line)

@@ -19,9 +19,9 @@ from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.fs import durable
 from pressmark.migrate import previous_runs as history, workdir
+from pressmark.migrate.entry import SOURCE_KEPT
 from pressmark.migrate.execution import move as moving, run as running, run_result
 from pressmark.migrate.planning.planner import make_plan
-from pressmark.migrate.rows import SOURCE_KEPT
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
 from pressmark.reports import Progress
 from pressmark.stores.ocfl.writing import bulk_writer as ocfl_bulk_writer

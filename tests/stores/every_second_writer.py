@@ -26,7 +26,7 @@ from pressmark.cli import main as pressmark
 from pressmark.cli.common.console import Failure
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.migrate import remove
-from pressmark.migrate.rows import Row
+from pressmark.migrate.entry import Entry
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.ocfl.root import OcflRoot
 from stores.every_version import LEFT, NEW, OLD, Files, build, opened
@@ -223,7 +223,7 @@ def move(kind: str, folder: Path, fault: DiskFault) -> Iterator[Step]:
 
     remove_sources = remove.remove_sources
 
-    def remove_stopped(*arguments: Any) -> Iterator[Row]:
+    def remove_stopped(*arguments: Any) -> Iterator[Entry]:
         remove.remove_sources = remove_sources  # called for each part of the objects
         fault.arm()
         return remove_sources(*arguments)

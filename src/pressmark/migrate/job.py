@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import monotonic
 
@@ -11,11 +11,15 @@ from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.listing import chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
+from pressmark.reports import Progress
 
-__all__ = ["Migrate", "Remove", "Verify"]
+__all__ = ["PHASES", "Migrate", "OnEvent", "Remove", "Verify"]
+
+#: The phases of a migration: ``plan`` while planning, ``remove`` and ``prune`` only with ``move``.
+PHASES = ("plan", "run", "remove", "prune", "merge", "verify")
+OnEvent = Callable[[Progress], object]
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class _Job:
 class Migrate(_Job):
     """Transfers objects of a plan; writes a row for each to ``<chunk>.jsonl``.
 
-    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.PlanEntry`, from ``start`` to ``stop``
+    The lines of a chunk are those of :class:`~pressmark.migrate.entry.Entry`, from ``start`` to ``stop``
     in bytes.
     """
 
@@ -55,7 +59,7 @@ class Migrate(_Job):
 
         started = monotonic()
         count = _Counter(chunk, work)
-        rows = transfer_chunk(self.options, map(PlanEntry.parse, chunk_lines(work, chunk)), count.add)
+        rows = transfer_chunk(self.options, map(Entry.parse, chunk_lines(work, chunk)), count.add)
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
@@ -63,7 +67,7 @@ class Migrate(_Job):
 class Verify(_Job):
     """Reads the objects of rows again in the destination; writes the rows with the results.
 
-    The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
+    The lines of a chunk are those of :class:`~pressmark.migrate.entry.Entry`, from ``start`` to ``stop`` in bytes.
     """
 
     kind = "migrate-verify"
@@ -77,14 +81,14 @@ class Verify(_Job):
 
         :raises StoreError: the destination cannot be used
         """
-        from pressmark.migrate.reread import verify_object
+        from pressmark.migrate.transfer.target import verify_object
 
         started = monotonic()
         store = self.options.open_destination()
         count = _Counter(chunk, work)
         rows = []
         for line in chunk_lines(work, chunk):
-            rows.append(verify_object(store, Row.parse(line)))
+            rows.append(verify_object(store, Entry.parse(line)))
             count.add(rows[-1].bytes)
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
@@ -93,7 +97,7 @@ class Verify(_Job):
 class Remove(_Job):
     """Removes the sources of verified objects; writes all rows, with an error where a source was kept.
 
-    The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
+    The lines of a chunk are those of :class:`~pressmark.migrate.entry.Entry`, from ``start`` to ``stop`` in bytes.
     """
 
     kind = "migrate-remove"
@@ -108,7 +112,7 @@ class Remove(_Job):
         started = monotonic()
         count = _Counter(chunk, work)
         rows = []
-        for row in remove_sources(self.options, map(Row.parse, chunk_lines(work, chunk))):
+        for row in remove_sources(self.options, map(Entry.parse, chunk_lines(work, chunk))):
             rows.append(row)
             count.add(0)
         # Objects that failed to arrive are no errors of the removal.
@@ -131,11 +135,11 @@ class _Counter:
         self._work.report(self._chunk, self._objects, self._bytes)
 
 
-def _undone(rows: list[Row]) -> int:
+def _undone(rows: list[Entry]) -> int:
     return sum(row.status not in GOOD for row in rows)
 
 
-def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: list[Row], errors: int) -> Receipt:
+def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: list[Entry], errors: int) -> Receipt:
     """Write the rows of a chunk, and return its receipt."""
     name = f"{chunk.id}.jsonl"
     sha256 = work.write_output(name, (row.line() for row in rows))

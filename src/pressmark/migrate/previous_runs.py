@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pressmark.errors import MigrationError
 from pressmark.fs.atomic import Replacement
 from pressmark.fs.beneath import open_regular
+from pressmark.migrate.entry import GOOD, Entry
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.workdir import MIGRATED, finished_rows
 
 __all__ = ["chain_of_runs", "migrated_rows"]
@@ -52,7 +52,7 @@ def migrated_rows(plan: Plan) -> tuple[str, str, int]:
     sha256 = hashlib.sha256()
     new = Replacement(whole, part=f"{whole}.new", durable=False)
     with IdentifierIndex(plan.work) as newest, new as file:
-        newest.fill((Row.parse(line).id, str(number)) for number, (line, _own) in enumerate(_lines(paths)))
+        newest.fill((Entry.parse(line).id, str(number)) for number, (line, _own) in enumerate(_lines(paths)))
         numbers = (int(number) for _identifier, number in newest.items())
         wanted = next(numbers, None)
         for number, (line, own) in enumerate(_lines(paths)):
@@ -72,5 +72,5 @@ def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
         own = number == 0
         with open_regular(path) as lines:
             for line in lines:
-                if own or Row.parse(line).status in _STORED:
+                if own or Entry.parse(line).status in _STORED:
                     yield line, own

@@ -20,12 +20,12 @@ from pressmark import layout, migrate as migrate_module, stores
 from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
+from pressmark.migrate.entry import failure_of
 from pressmark.migrate.object_digest import object_digest, read_files
-from pressmark.migrate.reread import verify_object
 from pressmark.migrate.transfer import target
 from pressmark.migrate.transfer.bag_content import listed_digests
-from pressmark.migrate.transfer.failures import failure_of
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
+from pressmark.migrate.transfer.target import verify_object
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
 

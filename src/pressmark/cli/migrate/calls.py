@@ -139,7 +139,7 @@ class MigrateCall:
     def _recorded(plan: migrate.Plan) -> int:
         """Return the number of objects that complete chunks have stored; 0 if that cannot be read."""
         from pressmark.jobs import WorkFolder
-        from pressmark.migrate.rows import GOOD
+        from pressmark.migrate.entry import GOOD
 
         try:
             by_status = WorkFolder.open(plan.work).summary().by_status

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from pressmark import jobs
-from pressmark.migrate.phases import OnEvent
+from pressmark.migrate.job import OnEvent
 from pressmark.migrate.planning.plan import Plan
 from pressmark.reports import Progress
 

@@ -10,6 +10,7 @@ from pressmark.errors import JobError
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
 from pressmark.migrate.execution.driver import Driver
 from pressmark.migrate.execution.row_chunks import make_folder, open_folder
 from pressmark.migrate.execution.run_result import MergedRows, merge_rows, output_lines, write_rows
@@ -17,7 +18,6 @@ from pressmark.migrate.job import Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.workdir import COPIED, REMOVAL, ROWS
 from pressmark.reports import Progress
 
@@ -97,7 +97,7 @@ def _prune_source(plan: Plan) -> int:
     pruned = 0
     with open_regular(os.path.join(plan.work, ROWS)) as lines:
         for line in lines:
-            row = Row.parse(line)
+            row = Entry.parse(line)
             if row.status in GOOD and row.error_code != SOURCE_KEPT:
                 place = encode_fs(row.source)
                 # The objects are gone: an empty directory that must stay is no error.

@@ -8,8 +8,8 @@ from typing import Any
 
 from pressmark import jobs
 from pressmark.fs.beneath import open_regular
+from pressmark.migrate.entry import Entry
 from pressmark.migrate.object_digest import sha256_of
-from pressmark.migrate.rows import Row
 from pressmark.threads import resolve_threads
 
 __all__ = ["make_folder", "open_folder"]
@@ -33,7 +33,7 @@ def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
     builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
     with open_regular(path) as lines:
         for line in lines:
-            row = Row.parse(line)
+            row = Entry.parse(line)
             done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
             if done is not None:
                 yield done

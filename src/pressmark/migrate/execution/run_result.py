@@ -14,9 +14,8 @@ from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, Replacement
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.names import encode_fs
-from pressmark.migrate.planning.entry import PlanEntry
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.workdir import ENTRIES, KNOWN, REMAINING
 
 __all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", "write_remaining", "write_rows"]
@@ -78,11 +77,11 @@ class Run:
         """The exit status of the command: 0 if :attr:`ok`, else 1."""
         return 0 if self.ok else 1
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[Entry]:
         """Yield every row, in the order of the plan."""
         with open_regular(self.rows_path) as lines:
             for line in lines:
-                yield Row.parse(line)
+                yield Entry.parse(line)
 
     def record(self) -> dict[str, Any]:
         """Return the JSON object of the result, without the plan."""
@@ -102,8 +101,8 @@ class MergedRows:
         self.by_mode: Counter[str] = Counter()
 
     def add(self, line: bytes) -> None:
-        # Not parsed as a Row: one process does this for all rows.
-        row = Row.parse(line)
+        # Not parsed as a Entry: one process does this for all rows.
+        row = Entry.parse(line)
         self.objects += 1
         self.by_status[row.status] += 1
         if row.mode is not None:
@@ -200,14 +199,14 @@ def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None
     def remaining() -> Iterator[bytes]:
         with open(os.devnull, "rb") if rows is None else open_regular(rows) as lines:
             for line in lines:
-                row = Row.parse(line)
+                row = Entry.parse(line)
                 if (row.status not in GOOD or row.error_code == SOURCE_KEPT) and row.source_id:
                     yield encode_fs(row.source_id)
         with open_regular(os.path.join(plan.work, ENTRIES)) as entries:
             for chunk in work.remaining():
                 entries.seek(chunk.start)
                 while entries.tell() < chunk.stop:
-                    yield encode_fs(PlanEntry.parse(entries.readline()).source_id)
+                    yield encode_fs(Entry.parse(entries.readline()).source_id)
 
     end = b"\0" if any(b"\n" in one or one.endswith(b"\r") for one in remaining()) else b"\n"
     path = os.path.join(plan.work, REMAINING)

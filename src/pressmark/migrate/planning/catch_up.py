@@ -16,20 +16,18 @@ from typing import TYPE_CHECKING, Any
 from pressmark.errors import JobError, MigrationError
 from pressmark.fs.beneath import open_regular
 from pressmark.jobs.workdir import work_errors
+from pressmark.migrate.entry import GOOD, Entry
 from pressmark.migrate.id_index import IdentifierIndex
-from pressmark.migrate.object_digest import sha256_of
-from pressmark.migrate.object_state import has_same_content_times
+from pressmark.migrate.object_digest import has_same_content_times, sha256_of
 from pressmark.migrate.options import make_options
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.measure import Measure
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.previous_runs import chain_of_runs
-from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.workdir import ENTRIES, finished_rows, state, work_folder
 
 if TYPE_CHECKING:
-    from pressmark.migrate.phases import OnEvent
+    from pressmark.migrate.job import OnEvent
     from pressmark.migrate.planning.id_map import IdentifierMap
 
 __all__ = ["PreviousRuns", "catch_up"]
@@ -138,7 +136,7 @@ def _entries(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
         raise JobError(path, f"changed since it was planned; {what}")
     with IdentifierIndex(plan.work) as done:
         done.fill(_done(plan))
-        block: list[PlanEntry] = []
+        block: list[Entry] = []
         for entry in plan.entries():
             block.append(entry)
             if len(block) == 1000:
@@ -152,14 +150,12 @@ def _done(plan: Plan) -> Iterator[tuple[str, str]]:
     path, _digest = finished_rows(plan.work)
     with open_regular(path) as lines:
         for line in lines:
-            row = Row.parse(line)
+            row = Entry.parse(line)
             if row.status in GOOD and row.error_code is None:
                 yield row.source_id, row.entries if row.mode == "hardlink" else ""
 
 
-def _kept(
-    plan: Plan, version: str | None, block: Sequence[PlanEntry], done: IdentifierIndex
-) -> Iterator[tuple[str, str]]:
+def _kept(plan: Plan, version: str | None, block: Sequence[Entry], done: IdentifierIndex) -> Iterator[tuple[str, str]]:
     found = done.find([entry.source_id for entry in block])
     for entry, linked in zip(block, found, strict=True):
         if linked is None:

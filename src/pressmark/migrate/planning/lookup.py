@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.migrate.rows import Row
-from pressmark.migrate.transfer.failures import status_of_problem
+from pressmark.migrate.entry import Entry, status_of_problem
 from pressmark.stores import Store, StoreObject
 
 __all__ = ["look_up", "missing"]
 
 
-def look_up(store: Store, identifier: str) -> StoreObject | Row:
+def look_up(store: Store, identifier: str) -> StoreObject | Entry:
     """Return the record of an object, or a row that reports why it cannot be migrated."""
     try:
         return store.find(identifier)
@@ -20,9 +19,9 @@ def look_up(store: Store, identifier: str) -> StoreObject | Row:
         if error.kind == "missing":
             return missing(identifier, error.reason)
         status = status_of_problem(error.kind)
-        return Row(identifier, identifier, "", "", status, error_code=error.kind, error=error.reason)
+        return Entry(identifier, identifier, "", "", status, error_code=error.kind, error=error.reason)
 
 
-def missing(identifier: str, why: str) -> Row:
+def missing(identifier: str, why: str) -> Entry:
     """Return the row of an identifier that is not in the source."""
-    return Row(identifier, identifier, "", "", "source_missing", error_code="missing", error=why)
+    return Entry(identifier, identifier, "", "", "source_missing", error_code="missing", error=why)

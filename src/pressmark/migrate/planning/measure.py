@@ -10,11 +10,10 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.object_state import entries_digest, entries_digest_of
+from pressmark.migrate.entry import Entry, TransferError
+from pressmark.migrate.object_digest import entries_digest, entries_digest_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of
-from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source, ocfl_content
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.exceptions import object_errors
@@ -32,7 +31,7 @@ class Measure(NamedTuple):
     :ivar files: number of files
     :ivar bytes: total size of all files
     :ivar entries: the state of all entries, of an OCFL object also of its inventory:
-        :func:`~pressmark.migrate.object_state.entries_digest`
+        :func:`~pressmark.migrate.object_digest.entries_digest`
     :ivar blocks: bytes on a disk with blocks of 4 KiB
     :ivar directories: number of directories with files
     :ivar unreadable: why the object cannot be read; :data:`None` if it can
@@ -133,7 +132,7 @@ def _files(
         content = ocfl_content(found)
     elif is_bag:
         identifier = record.id or ""
-        entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, "")
+        entry = Entry(identifier, identifier, record.path, "", encapsulation=record.encapsulation)
         content = ContentReader(options, store).content(entry)
     else:
         content = content_of(found)

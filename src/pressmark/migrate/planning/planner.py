@@ -18,9 +18,9 @@ from pressmark import jobs
 from pressmark.errors import IdentifierError, MigrationError, quoted
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.job import Migrate
+from pressmark.migrate.entry import Entry
+from pressmark.migrate.job import Migrate, OnEvent
 from pressmark.migrate.options import Options, make_options
-from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.conflicts import (
     Collisions,
     ConflictMember,
@@ -29,13 +29,11 @@ from pressmark.migrate.planning.conflicts import (
     PlanConflicts,
     ignores_case,
 )
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.file_system import lack_of_space, mode_of
 from pressmark.migrate.planning.measure import Measure, measure
 from pressmark.migrate.planning.plan import Plan, write_record
 from pressmark.migrate.planning.source_objects import SourceObjects
 from pressmark.migrate.planning.targets import TargetPath, Targets
-from pressmark.migrate.rows import Row
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, work_folder
 from pressmark.reports import WARNING, Progress
 from pressmark.stores import StoreObject
@@ -284,7 +282,7 @@ class _Planning:
         """Write the entries of all objects, or of those of a list."""
         batch: list[StoreObject] = []
         for item in self._source.all() if ids is None else self._source.listed(ids):
-            if isinstance(item, Row):
+            if isinstance(item, Entry):
                 self._leave_out(item)
             elif (row := self._source.invalid_row(item)) is not None:
                 if item.id is not None:
@@ -308,7 +306,7 @@ class _Planning:
         if self.selection is not None:
             self.selection.left_out(identifier)
 
-    def _leave_out(self, row: Row) -> None:
+    def _leave_out(self, row: Entry) -> None:
         """Write the row of an object that is left out."""
         if row.status == "source_missing":
             self.totals.missing += 1
@@ -381,7 +379,7 @@ class _Planning:
         assert record.id is not None
         if size.missing is not None:
             self._leave_out(
-                Row(
+                Entry(
                     *(examined.identifier, record.id, record.path, "", "source_missing"),
                     error_code="version-missing",
                     error=size.missing,
@@ -398,9 +396,12 @@ class _Planning:
             self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
         if examined.target is None or examined.own_path is None:
             return None
-        line = PlanEntry(
-            *(examined.identifier, record.id, record.path, examined.target, record.encapsulation),
-            *(size.files, size.bytes, size.entries),
+        line = Entry(
+            *(examined.identifier, record.id, record.path, examined.target),
+            files=size.files,
+            bytes=size.bytes,
+            entries=size.entries,
+            encapsulation=record.encapsulation,
         ).line()
         self._entries.write(line)
         self._add_chunk(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))

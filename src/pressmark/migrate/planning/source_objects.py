@@ -9,9 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from pressmark.fs.names import decode_fs
+from pressmark.migrate.entry import Entry, status_of_problem
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
-from pressmark.migrate.rows import Row
-from pressmark.migrate.transfer.failures import status_of_problem
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
 
@@ -65,7 +64,7 @@ class _Unrecognised:
             return
         self._found[directory] = certain, kind
 
-    def rows(self, before: str | None) -> Iterator[Row]:
+    def rows(self, before: str | None) -> Iterator[Entry]:
         """Yield the rows of the directories before an object in the order of the walk; before its end all."""
         if not self._found:
             return
@@ -86,8 +85,8 @@ def _is_below(path: str, directory: str) -> bool:
     return path == directory or path.startswith(f"{directory}/")
 
 
-def _row(place: str, kind: str, message: str) -> Row:
-    return Row("", "", place, "", status_of_problem(kind), error_code=kind, error=message)
+def _row(place: str, kind: str, message: str) -> Entry:
+    return Entry("", "", place, "", status_of_problem(kind), error_code=kind, error=message)
 
 
 class SourceObjects:
@@ -117,9 +116,9 @@ class SourceObjects:
         self._conflicts = conflicts
         self._resources = resources
 
-    def all(self) -> Iterator[StoreObject | Row]:
+    def all(self) -> Iterator[StoreObject | Entry]:
         """Yield every object of the source."""
-        hidden: list[Row] = []
+        hidden: list[Entry] = []
         contents = _CONTENT.get(self._store.kind, {})
         unrecognised = _Unrecognised(contents)
 
@@ -131,7 +130,7 @@ class SourceObjects:
             elif found.kind in contents:
                 unrecognised.add(place, found.kind)
 
-        def rows(before: str | None) -> Iterator[Row]:
+        def rows(before: str | None) -> Iterator[Entry]:
             while hidden:
                 yield hidden.pop(0)
             for row in unrecognised.rows(before):
@@ -145,7 +144,7 @@ class SourceObjects:
             yield record
         yield from rows(None)
 
-    def listed(self, identifiers: Iterator[str]) -> Iterator[StoreObject | Row]:
+    def listed(self, identifiers: Iterator[str]) -> Iterator[StoreObject | Entry]:
         """Yield the objects of a list, each once."""
         from pressmark.migrate.id_index import IdentifierIndex
         from pressmark.migrate.planning.lookup import look_up, missing
@@ -179,7 +178,7 @@ class SourceObjects:
         root = cast("OcflRoot", self._store)
         return root.layout is None or root.first_objects.misplaced() is not None
 
-    def invalid_row(self, record: StoreObject) -> Row | None:
+    def invalid_row(self, record: StoreObject) -> Entry | None:
         """Return the row of an object that is left out because it is invalid; :data:`None` for any other."""
         wrong = [] if record.proper else [one for one in record.problems if one.severity == ERROR]
         wrong = [one for one in wrong if one.kind not in _ONLY_MISPLACED]
@@ -191,9 +190,9 @@ class SourceObjects:
         if self._improper == "refuse":
             self._conflicts.add("improper", [ConflictMember(record.id, record.path)], f"{kind}: {message}")
         identifier = record.id or ""
-        return Row(identifier, identifier, record.path, "", status_of_problem(kind), error_code=kind, error=message)
+        return Entry(identifier, identifier, record.path, "", status_of_problem(kind), error_code=kind, error=message)
 
-    def warn_left_out(self, row: Row) -> None:
+    def warn_left_out(self, row: Entry) -> None:
         """Add the warning for an object that is left out."""
         member = ConflictMember(row.source_id or None, row.source)
         if row.status == "source_missing":

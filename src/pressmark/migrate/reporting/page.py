@@ -10,12 +10,12 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from pressmark.html import render_page
+from pressmark.migrate.entry import GOOD, STATUSES
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import KINDS
 from pressmark.migrate.reporting.outcome import Outcome
 from pressmark.migrate.reporting.remedies import remedies_for
 from pressmark.migrate.reporting.summary import FIRST, Summary
-from pressmark.migrate.rows import GOOD, STATUSES
 from pressmark.version import __version__
 
 __all__ = ["Verdict", "page_text", "verdict_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["REMEDIES", "remedies_for"]
 
-#: What to do for each of :data:`pressmark.migrate.rows.STATUSES`.
+#: What to do for each of :data:`pressmark.migrate.entry.STATUSES`.
 REMEDIES = {
     "ok": "nothing",
     "exists_same": "nothing",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pressmark.migrate.rows import GOOD, SOURCE_KEPT, STATUSES, Row
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry
 
 __all__ = ["FIRST", "Clock", "Group", "Summary", "count_rows", "summarize"]
 
@@ -32,9 +32,9 @@ class Group:
     files: int = 0
     bytes: int = 0
     codes: Counter[str] = field(default_factory=Counter)
-    first: list[Row] = field(default_factory=list)
+    first: list[Entry] = field(default_factory=list)
 
-    def add(self, row: Row, keep: bool = False) -> None:
+    def add(self, row: Entry, keep: bool = False) -> None:
         """Count a row.
 
         :param keep: keep it if it is among the first
@@ -108,7 +108,7 @@ class Summary:
 
     :ivar whole: all rows
     :ivar done: objects in the destination, verified
-    :ivar by_status: by status, in the order of :data:`~pressmark.migrate.rows.STATUSES`
+    :ivar by_status: by status, in the order of :data:`~pressmark.migrate.entry.STATUSES`
     :ivar by_mode: objects that are done, by copy mode
     :ivar by_verify: objects that are done, by verification
     :ivar by_host: by machine
@@ -127,7 +127,7 @@ class Summary:
     noted: Group = field(default_factory=Group)
     clock: Clock = field(default_factory=Clock)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Entry) -> None:
         """Count a row."""
         good = row.status in GOOD
         self.whole.add(row)
@@ -176,14 +176,14 @@ class Summary:
         }
 
 
-def count_rows(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes, Row]]:
+def count_rows(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes, Entry]]:
     """Yield each line with its row, after counting it.
 
     :param lines: rows as JSON
     :raises ValueError: a line is malformed
     """
     for line in lines:
-        row = Row.parse(line)
+        row = Entry.parse(line)
         summary.add(row)
         yield line, row
     summary.arrange()

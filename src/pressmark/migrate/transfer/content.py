@@ -9,8 +9,8 @@ from typing import NamedTuple
 from pressmark.errors import ObjectError
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.object_state import entries_digest_of
-from pressmark.migrate.transfer.failures import TransferError
+from pressmark.migrate.entry import TransferError
+from pressmark.migrate.object_digest import entries_digest_of
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.stored_object import is_same_version, status_of
@@ -157,7 +157,7 @@ def check_unchanged(content: Content) -> None:
 
 
 def entries_of(content: Content) -> str:
-    """Return the state of all entries of an object: :func:`~pressmark.migrate.object_state.entries_digest`.
+    """Return the state of all entries of an object: :func:`~pressmark.migrate.object_digest.entries_digest`.
 
     :raises OSError: a file does not exist
     """

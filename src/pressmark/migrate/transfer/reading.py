@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from pressmark.fixity import ALGORITHMS, hash_file
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.entry import Entry, TransferError, status_of_problem
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import (
     Content,
     File,
@@ -19,7 +19,6 @@ from pressmark.migrate.transfer.content import (
     list_tree,
     listed,
 )
-from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.reports import ERROR
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import object_errors
@@ -88,7 +87,7 @@ class ContentReader:
         self._unwrap = options.to != "bags"
         self._all_files = options.verbatim and options.to == "ocfl"
 
-    def content(self, entry: PlanEntry) -> Content:
+    def content(self, entry: Entry) -> Content:
         """Return the content of an object.
 
         :raises ObjectError: the object does not exist, or cannot be read
@@ -101,7 +100,7 @@ class ContentReader:
             top = self._alone(entry, place, name)
             if top is not None:
                 return self._tree(entry, top, entry.encapsulation)
-        found = locate_source(self._options, self._store, entry.record())
+        found = locate_source(self._options, self._store, entry.in_source())
         if isinstance(found, OcflObject):
             return ocfl_content(found)
         bag = bag_directory(self._store, found)
@@ -114,7 +113,7 @@ class ContentReader:
         seen = [(path, status_of(path)) for _name, path in content.files] if len(content.files) > 1 else []
         return content._replace(seen=seen)
 
-    def encapsulated(self, entry: PlanEntry) -> tuple[bytes, bytes]:
+    def encapsulated(self, entry: Entry) -> tuple[bytes, bytes]:
         """Return the directory of an object of a Pairtree and the name of its encapsulating directory, by the plan.
 
         Both are empty without an encapsulating directory, and for a source of another kind.
@@ -124,7 +123,7 @@ class ContentReader:
         return self._base + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
 
     @staticmethod
-    def _alone(entry: PlanEntry, place: bytes, name: bytes) -> bytes | None:
+    def _alone(entry: Entry, place: bytes, name: bytes) -> bytes | None:
         """Return the encapsulating directory if nothing else is beside it, :data:`None` otherwise."""
         try:
             beside = os.listdir(place)
@@ -138,14 +137,14 @@ class ContentReader:
                 return None
         return place + b"/" + name if name in beside else None
 
-    def _tree(self, entry: PlanEntry, top: bytes, encapsulation: str | None) -> Content:
+    def _tree(self, entry: Entry, top: bytes, encapsulation: str | None) -> Content:
         files: list[File] = []
         empty: list[File] = []
         seen = [(top, status_of(top))]
         with object_errors(self._store.root, entry.source_id):
             links = list_tree(top, files, empty)
         if links and self._follow:
-            found = self._store.locate(entry.record())
+            found = self._store.locate(entry.in_source())
             return content_of(found)._replace(encapsulation=encapsulation, seen=seen)
         if links:
             raise link_error(links[0])
@@ -161,7 +160,7 @@ class ContentReader:
                 if os.path.islink(path):
                     raise link_error(path)
 
-    def _of_bag(self, entry: PlanEntry, path: bytes) -> Content:
+    def _of_bag(self, entry: Entry, path: bytes) -> Content:
         from pressmark.migrate.transfer.bag_content import check_bag, with_manifests
 
         check_bag(path)
@@ -190,7 +189,7 @@ def ocfl_content(found: OcflObject) -> Content:
     return Content(files, known, [], unversioned=_unversioned(found))
 
 
-def check_ocfl_object(entry: PlanEntry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
+def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
     """Check an object against the specification, apart from its content.
 
     :param directory: the object, or a copy of it

@@ -1,27 +1,27 @@
-"""The objects of the destination, read again and compared with what the store recorded."""
+"""Objects of the destination, read again and compared with recorded digests and with the entries of a migration."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 
+from pressmark.errors import PressmarkError
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.object_digest import FileDigests, compare, read_files, with_known
-from pressmark.migrate.planning.entry import PlanEntry
+from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of
+from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, read_files, with_known
 from pressmark.migrate.transfer.content import all_files
-from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import bag_directory
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.ocfl.inventory import logical_files
 from pressmark.stores.ocfl.ocfl_object import OcflObject
 
-__all__ = ["has_recorded_digests", "locate_target", "read_target", "target_files"]
+__all__ = ["has_recorded_digests", "locate_target", "read_target", "target_files", "verify_object"]
 
 _Digests = Mapping[str, Mapping[str, str]]
 
 
-def locate_target(store: Store, entry: PlanEntry) -> StoredObject:
+def locate_target(store: Store, entry: Entry) -> StoredObject:
     """Return an object of the destination.
 
     :raises ObjectError: the object does not exist
@@ -29,7 +29,7 @@ def locate_target(store: Store, entry: PlanEntry) -> StoredObject:
     return store.locate(StoreObject(entry.id, entry.target, True, None, ()))
 
 
-def target_files(store: Store, entry: PlanEntry) -> list[tuple[str, bytes]]:
+def target_files(store: Store, entry: Entry) -> list[tuple[str, bytes]]:
     """Return the files of an object of the destination: of a bag all files, tag files included.
 
     :raises ObjectError: the object does not exist
@@ -37,7 +37,7 @@ def target_files(store: Store, entry: PlanEntry) -> list[tuple[str, bytes]]:
     return _files_of(store, entry, locate_target(store, entry))[0]
 
 
-def _files_of(store: Store, entry: PlanEntry, found: StoredObject) -> tuple[list[tuple[str, bytes]], _Digests]:
+def _files_of(store: Store, entry: Entry, found: StoredObject) -> tuple[list[tuple[str, bytes]], _Digests]:
     if isinstance(found, OcflObject):
         algorithm = str(found.inventory.get("digestAlgorithm"))
         known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
@@ -47,7 +47,7 @@ def _files_of(store: Store, entry: PlanEntry, found: StoredObject) -> tuple[list
     return list(found.files()), {}
 
 
-def read_target(store: Store, entry: PlanEntry, *, thorough: bool = False) -> list[FileDigests]:
+def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[FileDigests]:
     """Read an object of the destination, and return its digests for comparison with the source object.
 
     A bag has two candidates: the bag itself, and its payload.
@@ -74,7 +74,7 @@ def read_target(store: Store, entry: PlanEntry, *, thorough: bool = False) -> li
     return [read] if payload is None else [read, payload]
 
 
-def has_recorded_digests(store: Store, entry: PlanEntry) -> bool:
+def has_recorded_digests(store: Store, entry: Entry) -> bool:
     """Return whether an object of the destination has an inventory or manifests to be compared with.
 
     :raises ObjectError: the object does not exist
@@ -82,6 +82,46 @@ def has_recorded_digests(store: Store, entry: PlanEntry) -> bool:
     if store.kind == "bags":
         return bag_directory(store, locate_target(store, entry)) is not None
     return store.kind == "ocfl"
+
+
+def verify_object(store: Store, entry: Entry) -> Entry:
+    """Read the object of an entry, and return it with the result; entries of failed objects are unchanged.
+
+    :param store: the destination
+    """
+    if entry.status not in GOOD and entry.status not in ("unverified", "digest_mismatch"):
+        return entry
+    try:
+        found = read_target(store, entry, thorough=True)
+    except SourceError as error:
+        return _failed(entry, "digest_mismatch", "mismatch", f"in the destination: {error.reason}")
+    except (PressmarkError, OSError) as error:
+        failure = failure_of(error)
+        if failure.code == "missing":
+            return _failed(entry, "copy_failed", "missing", "no longer in the destination")
+        return _failed(entry, "unverified", failure.code, f"cannot be read: {failure.message}")
+    if entry.digest is None:
+        if not has_recorded_digests(store, entry):
+            return _failed(entry, "unverified", "no-digest", "moved without being read, and no digest is recorded")
+        # The object was compared with its inventory or its manifests.
+        entry.algorithm, entry.digest = ALGORITHM, found[0].whole
+        return _good(entry)
+    if any(one.whole == entry.digest for one in found):
+        return _good(entry)
+    return _failed(entry, "digest_mismatch", "mismatch", "the object in the destination differs from the migrated one")
+
+
+def _good(entry: Entry) -> Entry:
+    entry.verify = "reread"
+    if entry.status not in GOOD:  # one that is keeps its note
+        entry.status, entry.error_code, entry.error = "ok", None, None
+    return entry
+
+
+def _failed(entry: Entry, status: str, code: str, message: str) -> Entry:
+    entry.verify = "reread"
+    entry.fail(Failure(status, code, message))
+    return entry
 
 
 def _manifest_digests(bag: bytes, files: list[tuple[str, bytes]]) -> _Digests:
