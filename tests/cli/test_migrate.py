@@ -26,7 +26,7 @@ from pressmark.cli.migrate.output import conflict_text, row_text
 from pressmark.cli.migrate.reporter import ProgressReporter, view_of
 from pressmark.errors import JobError, ReportError
 from pressmark.migrate.entry import ROW_KEYS
-from pressmark.migrate.execution import run_result, verify as verifying
+from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning import planner
 from pressmark.reports import Progress
 from support.signals import restore_signals
@@ -601,14 +601,14 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
         result = call("migrate", "books", "root", *OCFL)
         assert (result.exit_code, result.stderr) == (1, "pressmark: 'work': No space left on device\n")
     with monkeypatch.context() as patched:
-        patched.setattr(run_result, "write_rows", unmerged)
+        patched.setattr(running, "merge_rows", unmerged)
         result = call("migrate", "books", "root", *OCFL)
     assert result.exit_code == 1
     ending = "root.migration': No space left on device; the run needs read and write access; run the same command"
     assert result.stderr.endswith(f"{ending} with --resume to continue\n")
     # The same command reads a finished run.
     assert call("migrate", "books", "root", "--resume").exit_code == 0
-    monkeypatch.setattr(verifying, "write_rows", unmerged)
+    monkeypatch.setattr(verifying, "merge_rows", unmerged)
     result = call("migrate", "books", "root", "--verify-again")
     assert result.exit_code == 1
     assert result.stderr.endswith("the run needs read and write access; run the same command to continue\n")

@@ -16,9 +16,9 @@ from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.workdir import ENTRIES, KNOWN, REMAINING
+from pressmark.migrate.workdir import ENTRIES, REMAINING
 
-__all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", "write_remaining", "write_rows"]
+__all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", "write_remaining"]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class MergedRows:
         self.by_mode: Counter[str] = Counter()
 
     def add(self, line: bytes) -> None:
-        # Not parsed as a Entry: one process does this for all rows.
+        """Count a row."""
         row = Entry.parse(line)
         self.objects += 1
         self.by_status[row.status] += 1
@@ -166,13 +166,16 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
         yield from rows.splitlines(keepends=True)
 
 
-def write_rows(folder: str, merged: MergedRows, lines: Iterator[bytes], known: str | None) -> None:
-    """Write a file of rows, atomically.
+def merge_rows(folder: str, name: str, work: jobs.WorkFolder, known: str | None = None) -> MergedRows:
+    """Write the rows of the chunks that are done to a file, atomically.
 
+    :param folder: the folder of the file
+    :param work: the work folder of the chunks
     :param known: a file with the rows of objects that the plan left out
     """
-    with OutputFile(os.path.join(folder, merged.name)) as file:
-        for line in lines:
+    merged = MergedRows(name)
+    with OutputFile(os.path.join(folder, name)) as file:
+        for line in output_lines(work):
             merged.add(line)
             file.write(line)
         merged.planned = merged.objects
@@ -182,11 +185,6 @@ def write_rows(folder: str, merged: MergedRows, lines: Iterator[bytes], known: s
                     merged.add(line)
                     file.write(line)
     merged.sha256 = file.sha256
-
-
-def merge_rows(plan: Plan, work: jobs.WorkFolder, name: str) -> MergedRows:
-    merged = MergedRows(name)
-    write_rows(plan.work, merged, output_lines(work), os.path.join(plan.work, KNOWN))
     return merged
 
 

@@ -10,9 +10,8 @@ from typing import Unpack
 
 from pressmark.errors import MigrationError
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.execution.driver import Driver, RunOptions
-from pressmark.migrate.execution.row_chunks import make_folder, open_folder
-from pressmark.migrate.execution.run_result import MergedRows, Run, output_lines, write_rows
+from pressmark.migrate.execution.driver import Driver, RunOptions, make_folder, open_folder
+from pressmark.migrate.execution.run_result import Run, merge_rows
 from pressmark.migrate.job import Verify
 from pressmark.migrate.planning.plan import Plan, utc_now, write_record
 from pressmark.migrate.previous_runs import migrated_rows
@@ -52,8 +51,7 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
     with work_errors(folder), work.held():
         before = work.summary()
         after = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier), before)
-        merged = MergedRows(ROWS)
-        write_rows(folder, merged, output_lines(work), None)
+        merged = merge_rows(folder, ROWS, work)
         run = merged.run(plan, before, after, 0, round(monotonic() - started, 3), folder)
         # The rows include the objects that the plan left out.
         expected = plan.objects + plan.invalid + plan.missing + earlier
