@@ -10,7 +10,7 @@ from typing import Any
 from pressmark import layout, stores
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.measure import measure
+from pressmark.migrate.planning.source import measure
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.stores import Store

@@ -17,9 +17,9 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.fs import durable
-from pressmark.migrate import previous_runs as history, workdir
+from pressmark.migrate import workdir
 from pressmark.migrate.entry import SOURCE_KEPT
-from pressmark.migrate.execution import run as running
+from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
 from pressmark.reports import Progress
@@ -729,8 +729,8 @@ def test_rows_of_earlier_runs_are_hashed_once(pairtree: Path, tmp_path: Path, mo
         hashed.append(work)
         return workdir.finished_rows(work)
 
-    monkeypatch.setattr(history, "finished_rows", noted)
-    assert history.migrated_rows(second)[2] == 12
+    monkeypatch.setattr(verifying, "finished_rows", noted)
+    assert verifying.migrated_rows(second)[2] == 12
     assert hashed == [second.work, first.work]
 
 

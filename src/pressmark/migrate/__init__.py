@@ -38,9 +38,8 @@ if TYPE_CHECKING:
         Options as Options,
         make_options as make_options,
     )
-    from pressmark.migrate.planning.catch_up import catch_up as catch_up
     from pressmark.migrate.planning.plan import Plan as Plan, refuse_others as refuse_others
-    from pressmark.migrate.planning.planner import plan as plan
+    from pressmark.migrate.planning.planner import catch_up as catch_up, plan as plan
     from pressmark.migrate.reporting.report import report as report
     from pressmark.migrate.workdir import finished_folder as finished_folder, state as state, work_folder as work_folder
 
@@ -54,9 +53,8 @@ __all__, __getattr__, __dir__ = face(
         ".execution.verify": "verify",
         ".job": "PHASES",
         ".options": "COPY_MODES IMPROPER LINKS VERIFICATIONS Options make_options",
-        ".planning.catch_up": "catch_up",
         ".planning.plan": "Plan refuse_others",
-        ".planning.planner": "plan",
+        ".planning.planner": "catch_up plan",
         ".reporting.report": "report",
         ".workdir": "finished_folder state work_folder",
     },

@@ -29,7 +29,7 @@ from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, R
 from pressmark.reports import Progress
 
 if TYPE_CHECKING:
-    from pressmark.migrate.planning.id_map import IdentifierMap
+    from pressmark.migrate.planning.lists import IdentifierMap
     from pressmark.tabular.identifiers import Identifiers
 
 __all__ = ["resume", "run"]

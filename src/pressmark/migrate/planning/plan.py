@@ -73,6 +73,21 @@ class Plan:
             for line in lines:
                 yield Entry.parse(line)
 
+    def chain(self) -> Iterator[Plan]:
+        """Yield this plan, the plan of the run that it caught up with, and so on to the first run.
+
+        :raises MigrationError: the work folder of a run is missing
+        """
+        plan = self
+        yield plan
+        while plan.before is not None:
+            folder = os.path.normpath(os.path.join(plan.work, plan.before))
+            if not os.path.isdir(folder):
+                what = f"work folder of the previous run not found: {folder}; restore it"
+                raise MigrationError(plan.options.source, plan.options.destination, what)
+            plan = Plan.open(folder)
+            yield plan
+
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
         """Yield the old and new identifiers of the map; return :data:`None` if the plan had no map.
 

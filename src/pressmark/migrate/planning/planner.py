@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import compress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pressmark import jobs
 from pressmark.errors import IdentifierError, MigrationError, quoted
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import Entry
+from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Migrate, OnEvent
 from pressmark.migrate.options import Options, make_options
 from pressmark.migrate.planning.conflicts import (
@@ -29,23 +30,21 @@ from pressmark.migrate.planning.conflicts import (
     PlanConflicts,
     ignores_case,
 )
-from pressmark.migrate.planning.file_system import lack_of_space, mode_of
-from pressmark.migrate.planning.measure import Measure, measure
 from pressmark.migrate.planning.plan import Plan, write_record
-from pressmark.migrate.planning.source_objects import SourceObjects
-from pressmark.migrate.planning.targets import TargetPath, Targets
-from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, work_folder
+from pressmark.migrate.planning.previous_runs import PreviousRuns
+from pressmark.migrate.planning.source import Measure, SourceObjects, measure
+from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
+from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
 from pressmark.reports import WARNING, Progress
 from pressmark.stores import StoreObject
 from pressmark.threads import Threads, require_use, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
-    from pressmark.migrate.id_index import IdentifierIndex
-    from pressmark.migrate.planning.id_map import IdentifierMap
+    from pressmark.migrate.planning.lists import IdentifierMap
     from pressmark.tabular.identifiers import Identifiers
 
-__all__ = ["Selection", "make_plan", "plan"]
+__all__ = ["catch_up", "make_plan", "plan"]
 
 _EVERY = 0.5  # seconds between two events
 # Objects that are planned together, and that one thread examines together.
@@ -53,22 +52,6 @@ _BATCH, _GROUP = 1024, 128
 _BLOCK = 4096
 # Files and directories that the destination adds to each object.
 _ADDED = {"ocfl": (5, 3), "bags": (4, 2), "pairtree": (0, 2), "vitro": (0, 1)}
-
-
-class Selection(Protocol):
-    """Omits objects of the source from a plan."""
-
-    def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> Sequence[bool]:
-        """Return for each object whether to migrate it."""
-
-    def left_out(self, identifier: str) -> None:
-        """Record an object that is in the source, but is left out because it is invalid."""
-
-    def gone(self) -> Iterator[str]:
-        """Yield the identifiers of expected objects that are not in the source, after all others."""
-
-    def new_ids(self) -> IdentifierMap | None:
-        """Return the map of the earlier run; :data:`None` if it had none."""
 
 
 def plan(
@@ -126,6 +109,53 @@ def plan(
     )
 
 
+def catch_up(
+    before: Plan | str | os.PathLike[str],
+    *,
+    work: str | os.PathLike[str] | None = None,
+    new_ids: IdentifierMap | None = None,
+    threads: int | None = None,
+    on_event: OnEvent | None = None,
+    **how: Any,
+) -> Plan:
+    """Plan the migration of all changes in the source since a finished run.
+
+    If the run caught up with earlier runs, these are included. Objects that are no longer in the source are warnings of
+    the kind ``gone``; the destination keeps them.
+
+    :param before: the plan or the work folder of the run
+    :param work: the new work folder; :data:`None` for :func:`work_folder`
+    :param new_ids: as for :func:`plan`; :data:`None` for the map of that run, if it had one
+    :param threads: as for :func:`plan`
+    :param on_event: as for :func:`plan`
+    :param how: options that differ from that run, such as ``move``; ``replace`` is on
+    :raises MigrationError: the plan is refused, the run is not finished, its map is damaged, or the work folder of an
+        earlier run is missing
+    :raises JobError: rows or entries of a run are damaged, or the work folder cannot be used
+    """
+    first = Plan.of(before)
+    folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
+    if state(first.work) != "finished":
+        what = f"the run in {first.work} is not finished; resume it (--resume) first"
+        raise MigrationError(first.options.source, first.options.destination, what)
+    of_before = asdict(first.options)
+    # Options of the stores that are not given again stay.
+    for name in ("source_options", "destination_options"):
+        if name in how:
+            how[name] = {**of_before[name], **(how[name] or {})}
+    options = make_options(**{**of_before, "replace": True, **how})
+    with work_errors(first.work), work_errors(folder), IdentifierIndex(first.work) as index:
+        return make_plan(
+            options,
+            folder,
+            new_ids=new_ids,
+            threads=threads,
+            selection=PreviousRuns(first, index, options.version),
+            before=first.work,
+            on_event=on_event,
+        )
+
+
 def make_plan(
     options: Options,
     work: str | os.PathLike[str],
@@ -139,7 +169,7 @@ def make_plan(
     memory: int = 64 << 20,
     chunk_objects: int = jobs.FILES,
     chunk_bytes: int = jobs.BYTES,
-    selection: Selection | None = None,
+    selection: PreviousRuns | None = None,
     before: str | None = None,
     on_event: OnEvent | None = None,
 ) -> Plan:
@@ -223,7 +253,7 @@ class _Planning:
         size: tuple[int, int],
         resources: ExitStack,
     ) -> None:
-        self.selection: Selection | None = None
+        self.selection: PreviousRuns | None = None
         self.on_event: OnEvent = lambda _event: None
         self.totals = _Totals()
         self.conflicts = resources.enter_context(PlanConflicts(folder))
@@ -254,9 +284,7 @@ class _Planning:
 
     def read_map(self, given: IdentifierMap) -> None:
         """Read the map of new identifiers."""
-        from pressmark.migrate.id_index import IdentifierIndex
-        from pressmark.migrate.planning.id_map import read_map
-        from pressmark.migrate.planning.lists import map_lines
+        from pressmark.migrate.planning.lists import map_lines, read_map
 
         self._map = self._resources.enter_context(IdentifierIndex(self._folder))
         read_map(given, self._map)

@@ -1,4 +1,4 @@
-"""Catching up: one run while the old system is in use, then another run for all later changes.
+"""The objects that a chain of runs has migrated: a catch-up continues a run, which may also be a catch-up.
 
 A catch-up migrates objects that are new, that were not done, or whose entries differ from those of the first run:
 names, kinds, sizes, and times of modification and of status change. An object whose content is the same after all, such
@@ -10,27 +10,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
 
-from pressmark.errors import JobError, MigrationError
+from pressmark.errors import JobError
 from pressmark.fs.beneath import open_regular
-from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import GOOD, Entry
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import has_same_content_times, sha256_of
-from pressmark.migrate.options import make_options
-from pressmark.migrate.planning.measure import Measure
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.planning.planner import make_plan
-from pressmark.migrate.previous_runs import chain_of_runs
-from pressmark.migrate.workdir import ENTRIES, finished_rows, state, work_folder
+from pressmark.migrate.planning.source import Measure
+from pressmark.migrate.workdir import ENTRIES, finished_rows
 
-if TYPE_CHECKING:
-    from pressmark.migrate.job import OnEvent
-    from pressmark.migrate.planning.id_map import IdentifierMap
-
-__all__ = ["PreviousRuns", "catch_up"]
+__all__ = ["PreviousRuns"]
 
 # Instead of the entries of an object that a run has moved: if the source has one again, it is another object.
 _MOVED = "moved"
@@ -38,55 +28,8 @@ _MOVED = "moved"
 _OTHER_VERSION = "other version"
 
 
-def catch_up(
-    before: Plan | str | os.PathLike[str],
-    *,
-    work: str | os.PathLike[str] | None = None,
-    new_ids: IdentifierMap | None = None,
-    threads: int | None = None,
-    on_event: OnEvent | None = None,
-    **how: Any,
-) -> Plan:
-    """Plan the migration of all changes in the source since a finished run.
-
-    If the run caught up with earlier runs, these are included. Objects that are no longer in the source are warnings of
-    the kind ``gone``; the destination keeps them.
-
-    :param before: the plan or the work folder of the run
-    :param work: the new work folder; :data:`None` for :func:`work_folder`
-    :param new_ids: as for :func:`plan`; :data:`None` for the map of that run, if it had one
-    :param threads: as for :func:`plan`
-    :param on_event: as for :func:`plan`
-    :param how: options that differ from that run, such as ``move``; ``replace`` is on
-    :raises MigrationError: the plan is refused, the run is not finished, its map is damaged, or the work folder of an
-        earlier run is missing
-    :raises JobError: rows or entries of a run are damaged, or the work folder cannot be used
-    """
-    first = Plan.of(before)
-    folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
-    if state(first.work) != "finished":
-        what = f"the run in {first.work} is not finished; resume it (--resume) first"
-        raise MigrationError(first.options.source, first.options.destination, what)
-    of_before = asdict(first.options)
-    # Options of the stores that are not given again stay.
-    for name in ("source_options", "destination_options"):
-        if name in how:
-            how[name] = {**of_before[name], **(how[name] or {})}
-    options = make_options(**{**of_before, "replace": True, **how})
-    with work_errors(first.work), work_errors(folder), IdentifierIndex(first.work) as index:
-        return make_plan(
-            options,
-            folder,
-            new_ids=new_ids,
-            threads=threads,
-            selection=PreviousRuns(first, index, options.version),
-            before=first.work,
-            on_event=on_event,
-        )
-
-
 class PreviousRuns:
-    """The objects that a chain of runs has migrated: a :class:`~pressmark.migrate.planning.planner.Selection`.
+    """The objects that a chain of runs has migrated, which a plan omits unless they have changed.
 
     :param plan: plan of the last run, which is finished
     :param index: empty; filled with the migrated objects
@@ -99,7 +42,7 @@ class PreviousRuns:
         self._plan = plan
         self._index = index
         # The newest run first: the first row of an object counts.
-        index.fill(item for run in chain_of_runs(plan) for item in _entries(run, version))
+        index.fill(item for run in plan.chain() for item in _entries(run, version))
 
     def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> list[bool]:
         """Return for each object whether to migrate it again."""
