@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import compress
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -23,11 +24,11 @@ from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Migrate, OnEvent
 from pressmark.migrate.options import Options, make_options
 from pressmark.migrate.planning.conflicts import (
-    Collisions,
     ConflictMember,
     NameRules,
     ObjectConflict,
     PlanConflicts,
+    add_paths,
     ignores_case,
 )
 from pressmark.migrate.planning.plan import Plan, write_record
@@ -35,6 +36,7 @@ from pressmark.migrate.planning.previous_runs import PreviousRuns
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
+from pressmark.paths import PathIndex
 from pressmark.reports import WARNING, Progress
 from pressmark.stores import StoreObject
 from pressmark.threads import Threads, require_use, resolve_threads
@@ -151,7 +153,6 @@ def catch_up(
             new_ids=new_ids,
             threads=threads,
             selection=PreviousRuns(first, index, options.version),
-            before=first.work,
             on_event=on_event,
         )
 
@@ -170,7 +171,6 @@ def make_plan(
     chunk_objects: int = jobs.FILES,
     chunk_bytes: int = jobs.BYTES,
     selection: PreviousRuns | None = None,
-    before: str | None = None,
     on_event: OnEvent | None = None,
 ) -> Plan:
     """Write a plan, or refuse it: see :func:`plan` for parameters and errors.
@@ -179,8 +179,7 @@ def make_plan(
     :param memory: bytes for sorting paths; the rest is sorted on disk
     :param chunk_objects: objects in a chunk
     :param chunk_bytes: bytes in a chunk
-    :param selection: omits objects
-    :param before: the work folder of the run that this one catches up with
+    :param selection: the objects that the runs before a catch-up have migrated
     """
     folder = os.path.abspath(os.fspath(work))
     has_lists = not (ids is None and new_ids is None and selection is None)
@@ -201,18 +200,18 @@ def make_plan(
         mapping = selection.new_ids() if new_ids is None and selection is not None else new_ids
         if mapping is not None:
             planning.read_map(mapping)
-        with Collisions(folder, memory) as collisions:
+        with PathIndex(Path(folder), memory=memory) as paths:
             listed = None if ids is None else lists.HashedIdentifiers(ids, column, crlf)
-            planning.plan_objects(None if listed is None else iter(listed), collisions)
+            planning.plan_objects(None if listed is None else iter(listed), paths)
             planning.ids_sha256 = "" if listed is None else listed.sha256
             if new_ids is not None:  # identifiers of an earlier run's map may be gone
                 planning.check_map(listed=ids is not None)
-            collisions.add_conflicts(planning.conflicts, ignores_case(options))
+            planning.conflicts.add_collisions(paths, ignores_case(options))
         planning.check_space(mode, check_space)
         if planning.conflicts.errors:
             conflicts = planning.conflicts
             raise MigrationError(options.source, options.destination, conflicts.reason(), conflicts.path)
-        return planning.finish(mode, before)
+        return planning.finish(mode)
 
 
 @dataclass
@@ -256,7 +255,7 @@ class _Planning:
         self.selection: PreviousRuns | None = None
         self.on_event: OnEvent = lambda _event: None
         self.totals = _Totals()
-        self.conflicts = resources.enter_context(PlanConflicts(folder))
+        self.conflicts = PlanConflicts(folder, resources)
         self._options = options
         self._folder = folder
         self._reported = self._started = monotonic()
@@ -306,7 +305,7 @@ class _Planning:
             what = f"mapped to {quoted(new)}, but not in the source; correct the map"
             self.conflicts.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
 
-    def plan_objects(self, ids: Iterator[str] | None, collisions: Collisions) -> None:
+    def plan_objects(self, ids: Iterator[str] | None, paths: PathIndex) -> None:
         """Write the entries of all objects, or of those of a list."""
         batch: list[StoreObject] = []
         for item in self._source.all() if ids is None else self._source.listed(ids):
@@ -319,9 +318,9 @@ class _Planning:
             else:
                 batch.append(item)
             if len(batch) == _BATCH:
-                self._plan_batch(batch, collisions)
+                self._plan_batch(batch, paths)
                 batch = []
-        self._plan_batch(batch, collisions)
+        self._plan_batch(batch, paths)
         if self.selection is not None:
             for identifier in self.selection.gone():
                 self.conflicts.add("gone", [ConflictMember(identifier, "")])
@@ -345,7 +344,7 @@ class _Planning:
 
     # --- the destination ------------------------------------------------------------------------------------------
 
-    def _plan_batch(self, batch: list[StoreObject], collisions: Collisions) -> None:
+    def _plan_batch(self, batch: list[StoreObject], paths: PathIndex) -> None:
         """Write the entries of some objects."""
         identifiers = [record.id or "" for record in batch]
         new = identifiers
@@ -359,7 +358,7 @@ class _Planning:
             keep = self.selection.changed(identifiers, [one.size for one in examined])
             self.totals.unchanged += len(keep) - sum(keep)
             examined = list(compress(examined, keep))
-        collisions.add([member for one in examined if (member := self._write_entry(one)) is not None])
+        add_paths(paths, [member for one in examined if (member := self._write_entry(one)) is not None])
         self._report()
 
     def _examine(self, group: Sequence[tuple[StoreObject, str, TargetPath]]) -> list[_Examined]:
@@ -471,7 +470,7 @@ class _Planning:
         for kind, what in lack:
             self.conflicts.add(kind, message=what, severity=None if check and not there else WARNING)
 
-    def finish(self, mode: str, before: str | None) -> Plan:
+    def finish(self, mode: str) -> Plan:
         """Write the summary of the plan, and the chunks."""
         self._entries.commit()
         self._known.commit()
@@ -495,7 +494,7 @@ class _Planning:
             map_sha256=self._map_sha256,
             ids_sha256=self.ids_sha256,
             seconds=round(monotonic() - self._started, 3),
-            before=None if before is None else os.path.relpath(before, self._folder),
+            before=None if self.selection is None else os.path.relpath(self.selection.plan.work, self._folder),
         )
         parameters = {**self._options.record(), "entries": digest}
         jobs.WorkFolder.create(self._folder, Migrate(self._options), self._chunks, parameters)

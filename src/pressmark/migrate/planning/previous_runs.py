@@ -34,12 +34,13 @@ class PreviousRuns:
     :param plan: plan of the last run, which is finished
     :param index: empty; filled with the migrated objects
     :param version: the version of OCFL objects to migrate: objects migrated in another version count as changed
+    :ivar plan: the plan
     :raises MigrationError: the work folder of an earlier run is missing
     :raises JobError: rows or entries are damaged
     """
 
     def __init__(self, plan: Plan, index: IdentifierIndex, version: str | None = None) -> None:
-        self._plan = plan
+        self.plan = plan
         self._index = index
         # The newest run first: the first row of an object counts.
         index.fill(item for run in plan.chain() for item in _entries(run, version))
@@ -58,7 +59,7 @@ class PreviousRuns:
 
         :raises MigrationError: the map is damaged
         """
-        return self._plan.new_ids()
+        return self.plan.new_ids()
 
     def gone(self) -> Iterator[str]:
         """Yield the identifiers of migrated objects that are no longer in the source, after processing all other
