@@ -51,6 +51,11 @@ class Outcome:
         """The file with the identifiers of the objects that are not done; :data:`None` if all are."""
         return remaining_path(self.plan.work)
 
+    @property
+    def seconds(self) -> float:
+        """The working time of all workers of the run together, whether it was resumed or not."""
+        return WorkFolder.open(self.plan.work).summary().seconds
+
     def warnings(self) -> Iterator[dict[str, object]]:
         """Yield the warnings of the plan."""
         path = os.path.join(self.plan.work, WARNINGS)

@@ -140,7 +140,6 @@ def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
     """Return the variables of the template."""
     plan = outcome.plan
     options = plan.options
-    busy = summary.clock.busy
     return {
         "verdict": verdict_of(outcome, summary),
         "outcome": outcome,
@@ -154,13 +153,10 @@ def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
         "modes": _MODES,
         "verified": _VERIFIED,
         "first": FIRST,
-        "busy": busy,
-        "rate": summary.done.objects / busy if busy >= 1 else None,
-        "speed": summary.done.bytes / busy if busy >= 1 else None,
         "warnings": _warnings(outcome),
         "settings": list(_settings(options)),
         "version": __version__,
-        "now": datetime.now(UTC).isoformat(timespec="seconds"),
+        "now": datetime.now(UTC),
     }
 
 
@@ -222,6 +218,6 @@ def _duration(seconds: float) -> str:
     return " ".join(words[:2])
 
 
-def _stamp(moment: str | None) -> str:
-    """Return a time of RFC 3339 without T and offset."""
-    return "" if moment is None else datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M:%S UTC")
+def _stamp(moment: datetime) -> str:
+    """Return a time in UTC without T and offset."""
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")

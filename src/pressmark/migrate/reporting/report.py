@@ -28,6 +28,7 @@ def report(plan_or_work: Run | Plan | str | os.PathLike[str], path: str | os.Pat
     :return: the totals of the report
     :raises ReportError: the file cannot be written, or needs a package that is not installed
     :raises MigrationError: there is no plan
+    :raises JobError: the work folder of the run is damaged
     """
     target = os.fspath(path)
     chosen = format_of(target)
@@ -37,9 +38,10 @@ def report(plan_or_work: Run | Plan | str | os.PathLike[str], path: str | os.Pat
         from pressmark.migrate.reporting.page import page_text
 
         summary = summarize(outcome.lines())
+        summary.seconds = outcome.seconds
         write_page(target, page_text(outcome, summary))
     else:
-        summary = Summary()
+        summary = Summary(seconds=outcome.seconds)
         write_rows(target, chosen, count_rows(summary, outcome.lines()))
     return summary
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry
 
-__all__ = ["FIRST", "Clock", "Group", "Summary", "count_rows", "summarize"]
+__all__ = ["FIRST", "Group", "Summary", "count_rows", "summarize"]
 
 #: Rows kept of each status that is not good.
 FIRST = 100
-_SECONDS = 50_000
 
 
 @dataclass
@@ -52,56 +51,6 @@ class Group:
         return {"objects": self.objects, "files": self.files, "bytes": self.bytes}
 
 
-class Clock:
-    """The time of a run, without the pauses before it was resumed."""
-
-    def __init__(self) -> None:
-        self._first: float | None = None
-        self._last: float | None = None
-        # Periods with work; they are made longer when there are too many.
-        self._stretch = 1
-        self._busy: set[int] = set()
-
-    def add(self, started: str, seconds: float) -> None:
-        """Add a period with work, from a time of RFC 3339 on."""
-        try:
-            begin = datetime.fromisoformat(started).timestamp()
-        except ValueError:
-            return
-        end = begin + seconds
-        self._first = begin if self._first is None else min(self._first, begin)
-        self._last = end if self._last is None else max(self._last, end)
-        first, last = int(begin // self._stretch), int(end // self._stretch)
-        if first == last:
-            self._busy.add(first)
-        else:
-            self._busy.update(range(first, last + 1))
-        while len(self._busy) > _SECONDS:
-            self._stretch *= 10
-            self._busy = {one // 10 for one in self._busy}
-
-    @property
-    def busy(self) -> float:
-        """Seconds with work, approximately."""
-        if self._first is None or self._last is None:
-            return 0.0
-        return min(self._last - self._first, float(len(self._busy) * self._stretch))
-
-    @property
-    def started(self) -> str | None:
-        """The start of the first period, as in RFC 3339."""
-        return _time(self._first)
-
-    @property
-    def ended(self) -> str | None:
-        """The end of the last period, as in RFC 3339."""
-        return _time(self._last)
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
 @dataclass
 class Summary:
     """The totals of a report.
@@ -111,10 +60,11 @@ class Summary:
     :ivar by_status: by status, in the order of :data:`~pressmark.migrate.entry.STATUSES`
     :ivar by_mode: objects that are done, by copy mode
     :ivar by_verify: objects that are done, by verification
-    :ivar by_host: by machine
     :ivar kept: objects that are done, but whose source could not be removed
     :ivar noted: objects that are done without parts that the destination cannot hold
-    :ivar clock: the time of the run
+    :ivar started: the start of the first object
+    :ivar ended: the end of the last object
+    :ivar seconds: working time of all workers together
     """
 
     whole: Group = field(default_factory=Group)
@@ -122,10 +72,11 @@ class Summary:
     by_status: dict[str, Group] = field(default_factory=dict)
     by_mode: dict[str, Group] = field(default_factory=dict)
     by_verify: dict[str, Group] = field(default_factory=dict)
-    by_host: dict[str, Group] = field(default_factory=dict)
     kept: Group = field(default_factory=Group)
     noted: Group = field(default_factory=Group)
-    clock: Clock = field(default_factory=Clock)
+    started: datetime | None = None
+    ended: datetime | None = None
+    seconds: float = 0.0
 
     def add(self, row: Entry) -> None:
         """Count a row."""
@@ -141,16 +92,17 @@ class Summary:
                 self.kept.add(row, keep=True)
             elif row.noted:
                 self.noted.add(row, keep=True)
-        if row.host:
-            self.by_host.setdefault(row.host, Group()).add(row)
         if row.started:
-            self.clock.add(row.started, row.seconds)
+            started = datetime.fromisoformat(row.started)
+            ended = started + timedelta(seconds=row.seconds)
+            self.started = min(self.started or started, started)
+            self.ended = max(self.ended or ended, ended)
 
     def arrange(self) -> None:
         """Sort the statuses by their order, and all other groups by name."""
         order = {status: number for number, status in enumerate(STATUSES)}
         self.by_status = dict(sorted(self.by_status.items(), key=lambda item: order.get(item[0], len(order))))
-        for name in ("by_mode", "by_verify", "by_host"):
+        for name in ("by_mode", "by_verify"):
             setattr(self, name, dict(sorted(getattr(self, name).items())))
 
     @property
@@ -160,19 +112,16 @@ class Summary:
 
     def record(self) -> dict[str, Any]:
         """Return the JSON object of the totals, without rows."""
-        busy = self.clock.busy
-        groups = {name: getattr(self, name) for name in ("by_status", "by_mode", "by_verify", "by_host")}
+        groups = {name: getattr(self, name) for name in ("by_status", "by_mode", "by_verify")}
         return {
             **self.whole.record(),
             "done": self.done.record(),
             "kept": self.kept.objects,
             "noted": self.noted.objects,
             **{name: {key: group.record() for key, group in found.items()} for name, found in groups.items()},
-            "started": self.clock.started,
-            "ended": self.clock.ended,
-            "seconds": round(busy, 3),
-            "objects_per_second": round(self.done.objects / busy, 1) if busy else None,
-            "bytes_per_second": round(self.done.bytes / busy) if busy else None,
+            "started": None if self.started is None else self.started.isoformat(timespec="seconds"),
+            "ended": None if self.ended is None else self.ended.isoformat(timespec="seconds"),
+            "seconds": self.seconds,
         }
 
 
