@@ -105,7 +105,7 @@ class Verify(_Job):
         return (self.options.destination,)
 
     def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
-        from pressmark.migrate.transfer.target import verify_object  # a plan reads no target
+        from pressmark.migrate.transfer.reading import verify_object  # a plan reads no target
 
         store = self.options.open_destination()
         for entry in entries:
@@ -119,10 +119,11 @@ class Remove(_Job):
     kind = "migrate-remove"
 
     def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
-        from pressmark.migrate.remove import remove_sources  # a plan removes nothing
+        from pressmark.migrate.remove import remove_source  # a plan removes nothing
 
-        for entry in remove_sources(self.options, entries):
-            yield entry
+        source, destination = self.options.open_source(), self.options.open_destination()
+        for entry in entries:
+            yield remove_source(self.options, source, destination, entry)
             on_object(0)
 
     def _is_error(self, row: Entry) -> bool:

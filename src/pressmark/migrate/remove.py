@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
 
 from pressmark.errors import FileError, ObjectError, PressmarkError
 from pressmark.fs.names import decode_fs, encode_fs
@@ -12,40 +11,30 @@ from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, TransferError, fai
 from pressmark.migrate.object_digest import has_same_content_times, read_files
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.transfer.content import Content, File, empty_text, entries_of, list_tree
-from pressmark.migrate.transfer.reading import ContentReader, bag_directory, object_path
-from pressmark.migrate.transfer.target import locate_target, target_files
+from pressmark.migrate.transfer.reading import bag_directory, locate_target, object_path, read_content, target_files
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 
-__all__ = ["remove_sources"]
+__all__ = ["remove_source"]
 
 #: How an object must have been verified.
 _VERIFIED = frozenset({"copy", "reread"})
 
 
-def remove_sources(options: Options, entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Remove the sources of objects, and yield all entries: with an error where a source was kept.
+def remove_source(options: Options, source: Store, destination: Store, entry: Entry) -> Entry:
+    """Remove the source of an object, and return its entry: with an error if the source was kept.
 
     Sources of failed objects are kept; moved objects no longer have a source.
-
-    :raises StoreError: the source or the destination cannot be used
     """
-    source, destination = options.open_source(), options.open_destination()
-    reader = ContentReader(options, source)
-    for entry in entries:
-        if entry.status not in GOOD or entry.verify not in _VERIFIED:
-            yield entry
-            continue
+    if entry.status in GOOD and entry.verify in _VERIFIED:
         try:
-            _remove(options, entry, source, destination, reader)
-            yield entry
+            _remove(options, source, destination, entry)
         except (PressmarkError, OSError) as error:
-            failure = failure_of(error)
-            entry.error_code, entry.error = SOURCE_KEPT, f"source kept: {failure.message}"
-            yield entry
+            entry.error_code, entry.error = SOURCE_KEPT, f"source kept: {failure_of(error).message}"
+    return entry
 
 
-def _remove(options: Options, entry: Entry, source: Store, destination: Store, reader: ContentReader) -> None:
+def _remove(options: Options, source: Store, destination: Store, entry: Entry) -> None:
     """Remove the source of one object, unless it is gone.
 
     :raises TransferError: the source changed, or cannot be removed by its identifier
@@ -54,7 +43,7 @@ def _remove(options: Options, entry: Entry, source: Store, destination: Store, r
         path = object_path(source, source.locate(entry.in_source()))
         with object_errors(source.root, entry.source_id):
             before = _listing(path)
-        content = reader.content(entry)
+        content = read_content(options, source, entry)
         with object_errors(source.root, entry.source_id):
             found = entries_of(content)
     except ObjectError as error:

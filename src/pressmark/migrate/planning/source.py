@@ -19,7 +19,7 @@ from pressmark.migrate.object_digest import entries_digest, entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
 from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of
-from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source, ocfl_content
+from pressmark.migrate.transfer.reading import bag_directory, locate_source, ocfl_content, read_content
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.exceptions import object_errors
@@ -329,7 +329,7 @@ def _files(
     elif is_bag:
         identifier = record.id or ""
         entry = Entry(identifier, identifier, record.path, "", encapsulation=record.encapsulation)
-        content = ContentReader(options, store).content(entry)
+        content = read_content(options, store, entry)
     else:
         content = content_of(found)
     empty += [name for name, _path in content.empty]

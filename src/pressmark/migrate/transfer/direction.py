@@ -27,8 +27,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import NameRules
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.content import Content, File, entries_of
-from pressmark.migrate.transfer.reading import ContentReader, check_ocfl_object, check_rest
-from pressmark.stores import Store
+from pressmark.migrate.transfer.reading import check_ocfl_object, check_rest, read_content, read_target
 from pressmark.stores.exceptions import SourceError, object_errors
 
 if TYPE_CHECKING:
@@ -38,25 +37,25 @@ __all__ = ["CopyRecorder", "Direction"]
 
 
 class Direction(ABC):
-    """A migration from one kind of store to another; a context manager for a chunk.
+    """A migration from one kind of store to another: both stores, opened for a chunk; a context manager.
 
     :param options: options of the migration
-    :param source: the source of the objects
-    :param destination: the destination of the objects
+    :ivar source: the source of the objects
+    :ivar destination: the destination of the objects
     :cvar concurrent: several threads can store objects at a time, until :meth:`settle`
+    :raises StoreError: the source or the destination cannot be used
     """
 
     concurrent = False
 
-    def __init__(self, options: Options, source: Store, destination: Any) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
-        self.source = source
-        self.destination = destination
-        self.reader = ContentReader(options, source)
+        self.source = options.open_source()
+        self.destination: Any = cast("Any", options.open_destination())  # of the kind that a subclass stores in
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
         # The chunk is flushed as a whole.
         durable = not can_flush_filesystem()
-        self.writer = destination.writer(self.mode, options.links, durable_places=durable)
+        self.writer: Any = self.destination.writer(self.mode, options.links, durable_places=durable)
         # Objects that wait to be published, by identifier.
         self.items: dict[str | bytes, Entry] = {}
         # The local file system enforces its own rules: other profiles are checked here.
@@ -126,7 +125,7 @@ class Direction(ABC):
         :raises TransferError: the object is invalid, or a name is not allowed
         :raises FileError: a file cannot be read
         """
-        content = self.reader.content(entry)
+        content = read_content(self.options, self.source, entry)
         if self.options.source_kind == "ocfl" and self.options.improper != "take":
             # Whether an object is valid does not depend on where it goes.
             path = self.source_path(entry)
@@ -184,9 +183,7 @@ class Direction(ABC):
         return read
 
     def read_target(self, entry: Entry) -> list[FileDigests]:
-        """Read the object at the path of the new one: see :func:`pressmark.migrate.transfer.target.read_target`."""
-        from pressmark.migrate.transfer.target import read_target
-
+        """Read the object at the path of the new one: see :func:`pressmark.migrate.transfer.reading.read_target`."""
         return read_target(self.destination, entry)
 
     def digest_of(self, _entry: Entry, read: FileDigests) -> str:

@@ -20,7 +20,7 @@ from pressmark.migrate.object_digest import ALGORITHM, entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction
-from pressmark.migrate.transfer.reading import bag_directory
+from pressmark.migrate.transfer.reading import bag_directory, has_recorded_digests, read_content, read_target
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.threads import Threads, resolve_threads
@@ -47,10 +47,10 @@ def transfer_chunk(
     :param on_object: called for each object that is done, with its size in bytes
     :raises StoreError: the source or the destination cannot be used
     """
-    return Transfer(options, options.open_source(), options.open_destination(), on_object).run(entries)
+    return Transfer(_direction(options), on_object).run(entries)
 
 
-def _direction(options: Options, source: Store, destination: Store) -> Direction:
+def _direction(options: Options) -> Direction:
     """Return what stores objects in the destination; its module is imported on first use."""
     made: type[Direction]
     if options.to == "bags":
@@ -63,31 +63,22 @@ def _direction(options: Options, source: Store, destination: Store) -> Direction
         from pressmark.migrate.transfer.to_pairtree_vitro import ToVitro as made
     else:
         from pressmark.migrate.transfer.to_pairtree_vitro import ToPairtree as made
-    return made(options, source, destination)
+    return made(options)
 
 
 class Transfer:
     """The transfer of the objects of a chunk.
 
-    :param options: options of the migration
-    :param source: the source of the objects
-    :param destination: the destination of the objects
+    :param direction: stores the objects
     :param on_object: called for each object that is done, with its size in bytes
     """
 
-    def __init__(
-        self,
-        options: Options,
-        source: Store,
-        destination: Store,
-        on_object: Callable[[int], object] = lambda _nbytes: None,
-    ) -> None:
+    def __init__(self, direction: Direction, on_object: Callable[[int], object]) -> None:
         self._on_object = on_object
-        self._options = options
-        self._source = source
-        self._destination = destination
-        self._direction = _direction(options, source, destination)
-        self._batch = RENAMES if options.renames() else BATCH
+        self._direction = direction
+        self._options = direction.options
+        self._source: Store = direction.source
+        self._destination: Store = direction.destination
         self._full: Failure | None = None
         self._host = host()
 
@@ -113,12 +104,13 @@ class Transfer:
 
     def _batches(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         """Yield the objects that are moved into the destination together."""
+        most = RENAMES if self._options.renames() else BATCH
         batch: list[Entry] = []
         size = 0
         for entry in entries:
             batch.append(entry)
             size += entry.bytes
-            if len(batch) >= self._batch or size >= BATCH_BYTES:
+            if len(batch) >= most or size >= BATCH_BYTES:
                 yield batch
                 batch, size = [], 0
         yield batch
@@ -271,7 +263,7 @@ class Transfer:
         # It may be at another path than the planned one, which is free then.
         entry.target = self._destination.find(entry.id).path
         direction = self._direction
-        content = direction.reader.content(entry)
+        content = read_content(self._options, self._source, entry)
         # Before the files are read: later changes must not pass for what was compared.
         with object_errors(self._source.root, entry.source_id):
             entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)
@@ -296,8 +288,6 @@ class Transfer:
 
     def _reread(self, entry: Entry) -> None:
         """Read an object in the destination, and compare it with the copy; a moved object, with its own digests."""
-        from pressmark.migrate.transfer.target import has_recorded_digests, read_target
-
         try:
             if entry.verify == "moved" and not has_recorded_digests(self._destination, entry):
                 return

@@ -32,9 +32,8 @@ from pressmark.migrate.object_digest import (
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files
 from pressmark.migrate.transfer.direction import CopyRecorder
-from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests
+from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests, read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
-from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import copy_source
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
@@ -62,9 +61,9 @@ class OcflToOcfl(BulkDirection):
 
     source: OcflRoot
 
-    def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
-        super().__init__(options, source, destination)
-        self._from = os.path.abspath(os.fsencode(source.root))
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._from = os.path.abspath(os.fsencode(self.source.root))
         self._renames = options.renames()
         # The lock of the source, held while a batch of objects is moved.
         self._lock = ExitStack()
@@ -196,7 +195,7 @@ class OcflToOcfl(BulkDirection):
     def _copy(self, entry: Entry, path: bytes) -> None:
         """Copy an object aside, and compare all copied files with its inventories."""
         if self.options.move:
-            self.record_entries(entry, self.reader.content(entry))
+            self.record_entries(entry, read_content(self.options, self.source, entry))
         room = self.writer.new_path()
         copied = CopyRecorder(entry, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}

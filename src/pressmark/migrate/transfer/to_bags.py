@@ -23,7 +23,6 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.bag_content import WRAPPED, check_bag, is_bag
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import CopyRecorder, Direction
-from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.small_bag import SmallBag
 
@@ -36,9 +35,9 @@ class ToBags(Direction):
     destination: BagFolder
     concurrent = True
 
-    def __init__(self, options: Options, source: Store, destination: BagFolder) -> None:
-        super().__init__(options, source, destination)
-        self._algorithms = algorithm_names(destination.algorithms)
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._algorithms = algorithm_names(self.destination.algorithms)
 
     def begin(self, entry: Entry, replace: bool = False) -> bool:
         content = self.content(entry)

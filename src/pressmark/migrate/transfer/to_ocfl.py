@@ -14,7 +14,7 @@ from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_diges
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction
-from pressmark.stores import Store
+from pressmark.migrate.transfer.reading import encapsulated, locate_target
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.differences import compare_states
 from pressmark.stores.ocfl.ocfl_object import OcflObject
@@ -30,10 +30,10 @@ class BulkDirection(Direction):
 
     destination: OcflRoot
 
-    def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
-        super().__init__(options, source, destination)
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
         self.places: dict[str, bytes | None] = {}
-        self._base = os.fsencode(destination.root)
+        self._base = os.fsencode(self.destination.root)
 
     def prepare(self, entries: Sequence[Entry]) -> None:
         identifiers = [entry.id for entry in entries]
@@ -60,9 +60,9 @@ class ToOcfl(BulkDirection):
 
     concurrent = True
 
-    def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
-        super().__init__(options, source, destination)
-        self._also = () if destination.algorithm == ALGORITHM else (ALGORITHM,)
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._also = () if self.destination.algorithm == ALGORITHM else (ALGORITHM,)
 
     def begin(self, entry: Entry, replace: bool = False) -> bool:
         if self._begin_small(entry):
@@ -98,7 +98,7 @@ class ToOcfl(BulkDirection):
         place = self.places.get(entry.id)
         if place is None or self._also:
             return False
-        above, name = self.reader.encapsulated(entry)
+        above, name = encapsulated(self.source, entry)
         if name and (self.target_names is not None or self.options.move):
             self.record_entries(entry, self.content(entry))  # which also checks the names
         staged = self.writer.stage_small(entry.id, above, name, place) if name else None
@@ -117,8 +117,6 @@ class ToOcfl(BulkDirection):
 
     def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
         """Write the files that differ as a new version of the object at the path."""
-        from pressmark.migrate.transfer.target import locate_target  # only for existing objects
-
         found = cast("OcflObject", locate_target(self.destination, entry))
         algorithm = str(found.inventory["digestAlgorithm"])
         if algorithm != ALGORITHM:
