@@ -18,7 +18,7 @@ from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import entries_digest, entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
-from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of
+from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of, list_tree
 from pressmark.migrate.transfer.reading import bag_directory, locate_source, ocfl_content, read_content
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
@@ -309,7 +309,7 @@ def _files(
     tree = _tree(store, record, options)
     if tree is not None:
         directories: list[File] = []
-        files = list(_below(tree, directories))
+        files = _below(tree, directories)
         # The store resolves links.
         if record.encapsulation is None or not any(stat.S_ISLNK(status.st_mode) for _name, status in files):
             empty += [name for name, _path in directories]
@@ -319,7 +319,7 @@ def _files(
     is_bag = bag_directory(store, found) is not None
     if is_bag and options.verbatim:
         directories = []
-        files = list(_below(os.path.join(os.fsencode(store.root), encode_fs(record.path)), directories))
+        files = _below(os.path.join(os.fsencode(store.root), encode_fs(record.path)), directories)
         empty += [name for name, _path in directories]
         return files, None
     if isinstance(found, OcflObject):
@@ -336,23 +336,11 @@ def _files(
     return ((name, os.stat(path)) for name, path in content.files), content.left_out(options.to)
 
 
-def _below(top: bytes, empty: list[File]) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Yield name and status of everything below a directory except directories.
+def _below(top: bytes, empty: list[File]) -> list[tuple[bytes, os.stat_result]]:
+    """Return name and status of everything below a directory except directories.
 
     :param empty: names and paths of empty directories are appended
     """
-    left = [b""]
-    while left:
-        inside = left.pop()
-        here = os.path.join(top, inside) if inside else top
-        is_empty = True
-        with os.scandir(here) as entries:
-            for entry in entries:
-                is_empty = False
-                name = inside + b"/" + entry.name if inside else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    left.append(name)
-                else:
-                    yield name, entry.stat(follow_symlinks=False)
-        if is_empty and inside:
-            empty.append((inside, here))
+    files: list[File] = []
+    others = list_tree(top, files, empty)
+    return [(name, os.lstat(path)) for name, path in (*files, *others)]

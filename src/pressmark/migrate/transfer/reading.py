@@ -150,7 +150,7 @@ def _tree(store: Store, entry: Entry, top: bytes, encapsulation: str | None, fol
         found = store.locate(entry.in_source())
         return content_of(found)._replace(encapsulation=encapsulation, seen=seen)
     if links:
-        raise link_error(links[0])
+        raise link_error(links[0][1])
     files.sort()
     return Content(files, {}, empty, encapsulation, top, seen)
 
