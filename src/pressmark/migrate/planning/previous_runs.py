@@ -78,37 +78,17 @@ def _entries(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
     if sha256_of(path) != plan.sha256:
         what = "restore it, or migrate the whole source again; unchanged objects are skipped"
         raise JobError(path, f"changed since it was planned; {what}")
-    with IdentifierIndex(plan.work) as done:
-        done.fill(_done(plan))
-        block: list[Entry] = []
-        for entry in plan.entries():
-            block.append(entry)
-            if len(block) == 1000:
-                yield from _kept(plan, version, block, done)
-                block = []
-        yield from _kept(plan, version, block, done)
-
-
-def _done(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the identifiers of objects that a run has migrated, with their state after hard links changed it."""
-    path, _digest = finished_rows(plan.work)
-    with open_regular(path) as lines:
-        for line in lines:
-            row = Entry.parse(line)
-            if row.status in GOOD and row.error_code is None:
-                yield row.source_id, row.entries if row.mode == "hardlink" else ""
-
-
-def _kept(plan: Plan, version: str | None, block: Sequence[Entry], done: IdentifierIndex) -> Iterator[tuple[str, str]]:
-    found = done.find([entry.source_id for entry in block])
-    for entry, linked in zip(block, found, strict=True):
-        if linked is None:
-            continue
-        if plan.options.move:
-            yield entry.source_id, _MOVED
-        elif plan.options.version != version:
-            yield entry.source_id, _OTHER_VERSION
-        else:
-            # Any other change since the plan is seen by the next run.
-            is_linked = has_same_content_times(linked, entry.entries)
-            yield entry.source_id, linked if is_linked else entry.entries
+    rows, _digest = finished_rows(plan.work)
+    with open_regular(rows) as lines:
+        # A finished run has a row for each entry, in the order of the plan, before all other rows.
+        for entry, row in zip(plan.entries(), map(Entry.parse, lines), strict=False):
+            if row.status not in GOOD or row.error_code is not None:
+                continue
+            if plan.options.move:
+                yield entry.source_id, _MOVED
+            elif plan.options.version != version:
+                yield entry.source_id, _OTHER_VERSION
+            else:
+                # A hard link changes the state. Any other change since the plan is seen by the next run.
+                is_linked = row.mode == "hardlink" and has_same_content_times(row.entries, entry.entries)
+                yield entry.source_id, row.entries if is_linked else entry.entries
