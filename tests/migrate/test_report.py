@@ -24,11 +24,9 @@ from pressmark.migrate.entry import ROW_KEYS, Entry
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.planning.plan import write_record
 from pressmark.migrate.reporting.formats import FORMATS, format_of
-from pressmark.migrate.reporting.outcome import Outcome, outcome_of
+from pressmark.migrate.reporting.outcome import FIRST, REMEDIES, Outcome, Summary, outcome_of, summarize
 from pressmark.migrate.reporting.page import page_text, verdict_of
-from pressmark.migrate.reporting.remedies import REMEDIES
 from pressmark.migrate.reporting.report import check_report
-from pressmark.migrate.reporting.summary import FIRST, Summary, summarize
 
 from .stores_to_migrate import made
 

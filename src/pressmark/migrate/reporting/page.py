@@ -13,9 +13,7 @@ from pressmark.html import render_page
 from pressmark.migrate.entry import GOOD, STATUSES
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import KINDS
-from pressmark.migrate.reporting.outcome import Outcome
-from pressmark.migrate.reporting.remedies import remedies_for
-from pressmark.migrate.reporting.summary import FIRST, Summary
+from pressmark.migrate.reporting.outcome import FIRST, Outcome, Summary, remedies_for
 from pressmark.version import __version__
 
 __all__ = ["Verdict", "page_text", "verdict_of"]

@@ -8,8 +8,7 @@ from pressmark.html import check_writable, write_page
 from pressmark.migrate.execution.run_result import Run
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.reporting.formats import Format, format_of, write_rows
-from pressmark.migrate.reporting.outcome import outcome_of
-from pressmark.migrate.reporting.summary import Summary, count_rows, summarize
+from pressmark.migrate.reporting.outcome import Summary, count_rows, outcome_of, summarize
 
 __all__ = ["check_report", "report"]
 
