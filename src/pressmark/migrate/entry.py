@@ -5,10 +5,12 @@ from __future__ import annotations
 import builtins
 import errno
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pressmark.errors import BagError, FileError, IdentifierError, ObjectError, PressmarkError
+from pressmark.fs.beneath import open_regular
 from pressmark.stores import StoreObject
 from pressmark.stores.object_sources import UnreadableSourceError
 
@@ -23,6 +25,7 @@ __all__ = [
     "Row",
     "TransferError",
     "failure_of",
+    "read_entries",
     "status_of_problem",
 ]
 
@@ -132,6 +135,16 @@ class Entry:
     def fail(self, failure: Failure) -> None:
         """Record a failure."""
         self.status, self.error_code, self.error = failure.status, failure.code, failure.message
+
+
+def read_entries(path: str) -> Iterator[Entry]:
+    """Yield the entries of a file.
+
+    :raises OSError: the file cannot be read
+    :raises ValueError: a line is malformed
+    """
+    with open_regular(path) as lines:
+        yield from map(Entry.parse, lines)
 
 
 #: The names of :class:`Entry` for the lines of a plan, and for those of a report.

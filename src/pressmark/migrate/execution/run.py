@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
-from pressmark.fs.beneath import open_regular
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, read_entries
 from pressmark.migrate.execution.driver import Driver, RunOptions, make_folder, open_folder
 from pressmark.migrate.execution.run_result import MergedRows, Run, merge_rows, write_remaining
 from pressmark.migrate.job import Migrate, Remove
@@ -152,9 +151,8 @@ def _copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
     if begun.parameters.get("rows") != sha256_of(path):
         raise JobError(path, "changed since the removal of sources started; restore it")
     merged = MergedRows(COPIED)
-    with open_regular(path) as lines:
-        for line in lines:
-            merged.add(line)
+    for row in read_entries(path):
+        merged.add(row)
     merged.planned = merged.objects
     return merged
 
@@ -190,12 +188,10 @@ def _prune_source(plan: Plan) -> int:
     if tree and os.path.basename(root) != tree:
         root = os.path.join(root, tree)
     pruned = 0
-    with open_regular(os.path.join(plan.work, ROWS)) as lines:
-        for line in lines:
-            row = Entry.parse(line)
-            if row.status in GOOD and row.error_code != SOURCE_KEPT:
-                place = encode_fs(row.source)
-                # The objects are gone: an empty directory that must stay is no error.
-                with suppress(OSError):
-                    pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
+    for row in read_entries(os.path.join(plan.work, ROWS)):
+        if row.status in GOOD and row.error_code != SOURCE_KEPT:
+            place = encode_fs(row.source)
+            # The objects are gone: an empty directory that must stay is no error.
+            with suppress(OSError):
+                pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
     return pruned

@@ -16,7 +16,7 @@ from pressmark.errors import JobError, MigrationError, quoted
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.owners import UntrustedError, require_shared
-from pressmark.migrate.entry import Entry
+from pressmark.migrate.entry import Entry, read_entries
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED, is_of_earlier_format
@@ -68,10 +68,8 @@ class Plan:
     before: str | None = None
 
     def entries(self) -> Iterator[Entry]:
-        """Yield the entry of every object, in the order of migration."""
-        with open_regular(os.path.join(self.work, ENTRIES)) as lines:
-            for line in lines:
-                yield Entry.parse(line)
+        """Return the entry of every object, in the order of migration."""
+        return read_entries(os.path.join(self.work, ENTRIES))
 
     def chain(self) -> Iterator[Plan]:
         """Yield this plan, the plan of the run that it caught up with, and so on to the first run.

@@ -12,8 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from pressmark.errors import JobError
-from pressmark.fs.beneath import open_regular
-from pressmark.migrate.entry import GOOD, Entry
+from pressmark.migrate.entry import GOOD, read_entries
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import has_same_content_times, sha256_of
 from pressmark.migrate.planning.plan import Plan
@@ -79,16 +78,15 @@ def _entries(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
         what = "restore it, or migrate the whole source again; unchanged objects are skipped"
         raise JobError(path, f"changed since it was planned; {what}")
     rows, _digest = finished_rows(plan.work)
-    with open_regular(rows) as lines:
-        # A finished run has a row for each entry, in the order of the plan, before all other rows.
-        for entry, row in zip(plan.entries(), map(Entry.parse, lines), strict=False):
-            if row.status not in GOOD or row.error_code is not None:
-                continue
-            if plan.options.move:
-                yield entry.source_id, _MOVED
-            elif plan.options.version != version:
-                yield entry.source_id, _OTHER_VERSION
-            else:
-                # A hard link changes the state. Any other change since the plan is seen by the next run.
-                is_linked = row.mode == "hardlink" and has_same_content_times(row.entries, entry.entries)
-                yield entry.source_id, row.entries if is_linked else entry.entries
+    # A finished run has a row for each entry, in the order of the plan, before all other rows.
+    for entry, row in zip(plan.entries(), read_entries(rows), strict=False):
+        if row.status not in GOOD or row.error_code is not None:
+            continue
+        if plan.options.move:
+            yield entry.source_id, _MOVED
+        elif plan.options.version != version:
+            yield entry.source_id, _OTHER_VERSION
+        else:
+            # A hard link changes the state. Any other change since the plan is seen by the next run.
+            is_linked = row.mode == "hardlink" and has_same_content_times(row.entries, entry.entries)
+            yield entry.source_id, row.entries if is_linked else entry.entries
