@@ -46,7 +46,7 @@ class Direction(ABC):
     :raises StoreError: the source or the destination cannot be used
     """
 
-    concurrent = False
+    concurrent = True
 
     def __init__(self, options: Options) -> None:
         self.options = options

@@ -60,6 +60,7 @@ class OcflToOcfl(BulkDirection):
     """Moves or copies whole objects."""
 
     source: OcflRoot
+    concurrent = False
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)

@@ -33,7 +33,6 @@ class ToBags(Direction):
     """Creates bags, or adopts objects that are bags."""
 
     destination: BagFolder
-    concurrent = True
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)

@@ -58,8 +58,6 @@ class BulkDirection(Direction):
 class ToOcfl(BulkDirection):
     """Writes objects as version 1, or changed objects as the next version."""
 
-    concurrent = True
-
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._also = () if self.destination.algorithm == ALGORITHM else (ALGORITHM,)

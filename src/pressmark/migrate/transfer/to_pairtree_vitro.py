@@ -18,7 +18,6 @@ class ToPairtree(Direction):
     """Stores objects in encapsulating directories; those from a Pairtree keep their names."""
 
     destination: PairtreeStore
-    concurrent = True
 
     def begin(self, entry: Entry, replace: bool = False) -> bool:
         content = self.content(entry)
@@ -57,7 +56,6 @@ class ToVitro(Direction):
     """Stores objects of one file."""
 
     destination: VitroStore
-    concurrent = True
 
     def begin(self, entry: Entry, replace: bool = False) -> bool:
         content = self.content(entry)
