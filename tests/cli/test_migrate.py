@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from pressmark.cli.migrate import reporter
 from pressmark.cli.migrate.output import conflict_text, row_text
 from pressmark.cli.migrate.reporter import ProgressReporter, view_of
 from pressmark.errors import JobError, ReportError
-from pressmark.migrate.execution import run_result, verify as verifying
+from pressmark.migrate.entry import ROW_KEYS
+from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning import planner
 from pressmark.reports import Progress
 from support.signals import restore_signals
@@ -106,7 +108,7 @@ def test_json(call: Call, books: Path) -> None:
     assert result.exit_code == 0
     assert sorted(row["id"] for row in rows) == IDS
     assert {row["status"] for row in rows} == {"exists_same"}
-    assert set(rows[0]) == set(migrate.Row._fields)
+    assert set(rows[0]) == set(ROW_KEYS)
     result = call("migrate", "books", "root", *OCFL, "--all")
     assert sorted(line.partition(":/")[0] for line in result.stdout.splitlines()) == ["exists_same 'ark"] * 3
 
@@ -349,8 +351,8 @@ def test_rows_of_people() -> None:
     """A row is one line, whatever it contains."""
     row = migrate.Row("new", "old\n", "p", "t", "copy_failed", error="no\nroom")
     assert row_text(row) == "copy_failed 'old\\n' as 'new': no\nroom"
-    assert row_text(row._replace(source_id="", id="", error=None)) == "copy_failed 'p': reading or writing failed"
-    assert row_text(row._replace(id="old\n", status="ok", error=None)) == "ok 'old\\n': 'p' to 't'"
+    assert row_text(replace(row, source_id="", id="", error=None)) == "copy_failed 'p': reading or writing failed"
+    assert row_text(replace(row, id="old\n", status="ok", error=None)) == "ok 'old\\n': 'p' to 't'"
 
 
 def test_verify_again(call: Call, root: Path) -> None:
@@ -599,14 +601,14 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
         result = call("migrate", "books", "root", *OCFL)
         assert (result.exit_code, result.stderr) == (1, "pressmark: 'work': No space left on device\n")
     with monkeypatch.context() as patched:
-        patched.setattr(run_result, "write_rows", unmerged)
+        patched.setattr(running, "merge_rows", unmerged)
         result = call("migrate", "books", "root", *OCFL)
     assert result.exit_code == 1
     ending = "root.migration': No space left on device; the run needs read and write access; run the same command"
     assert result.stderr.endswith(f"{ending} with --resume to continue\n")
     # The same command reads a finished run.
     assert call("migrate", "books", "root", "--resume").exit_code == 0
-    monkeypatch.setattr(verifying, "write_rows", unmerged)
+    monkeypatch.setattr(verifying, "merge_rows", unmerged)
     result = call("migrate", "books", "root", "--verify-again")
     assert result.exit_code == 1
     assert result.stderr.endswith("the run needs read and write access; run the same command to continue\n")

@@ -18,7 +18,7 @@ from typing import cast
 from migrate.samples import Files, held, make, rows_of, write
 from pressmark import migrate, stores
 from pressmark.errors import PressmarkError
-from pressmark.migrate.rows import GOOD
+from pressmark.migrate.entry import GOOD
 from pressmark.migrate.transfer import object_transfer as transfer
 from pressmark.stores import StoredObject
 from pressmark.stores.ocfl.root import OcflRoot

@@ -17,7 +17,7 @@ from pathlib import Path
 from migrate.samples import Files, held, make, rows_of
 from pressmark import migrate, stores
 from pressmark.errors import PressmarkError
-from pressmark.migrate.rows import GOOD
+from pressmark.migrate.entry import GOOD
 from pressmark.migrate.transfer import object_transfer as transfer
 from support.disk_faults import DiskFault
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pressmark import layout, stores
+from pressmark.migrate.entry import Entry
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.planning.measure import measure
+from pressmark.migrate.planning.source import measure
 from pressmark.migrate.planning.targets import Targets
-from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.stores import Store
 
@@ -109,22 +108,25 @@ def options(source: Store, to: str, folder: Path, **more: Any) -> Options:
     return Options(os.path.abspath(source.root), source.kind, os.path.abspath(folder), to, **more)
 
 
-def entries(chosen: Options, only: Iterable[str] | None = None) -> list[PlanEntry]:
+def entries(chosen: Options, only: Iterable[str] | None = None) -> list[Entry]:
     """Return a plan: every object under its own identifier."""
     source = chosen.open_source()
     records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
     places = Targets(chosen).paths([str(one.id) for one in records])
     sizes = [size for size, _names in measure(source, records, chosen)]
     return [
-        PlanEntry(
-            *(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation),
-            *(size.files, size.bytes, size.entries),
+        Entry(
+            *(str(one.id), str(one.id), one.path, str(place[0])),
+            files=size.files,
+            bytes=size.bytes,
+            entries=size.entries,
+            encapsulation=one.encapsulation,
         )
         for one, place, size in zip(records, places, sizes, strict=True)
     ]
 
 
-def migrate(source: Store, to: str, folder: Path, **more: Any) -> tuple[dict[str, Row], Store]:
+def migrate(source: Store, to: str, folder: Path, **more: Any) -> tuple[dict[str, Entry], Store]:
     """Migrate all objects of a store, and return the rows by identifier, and the destination."""
     chosen = options(source, to, folder, **more)
     chosen.create_destination()
@@ -132,10 +134,10 @@ def migrate(source: Store, to: str, folder: Path, **more: Any) -> tuple[dict[str
     return {row.id: row for row in rows}, chosen.open_destination()
 
 
-def rows_of(work: Path) -> list[Row]:
+def rows_of(work: Path) -> list[Entry]:
     """Return the rows that a run has written to its work folder."""
     files = [path for path in [work / "rows.jsonl", *work.glob("output/*.jsonl")] if path.exists()]
-    return [Row.parse(line) for path in files for line in path.read_bytes().splitlines(keepends=True)]
+    return [Entry.parse(line) for path in files for line in path.read_bytes().splitlines(keepends=True)]
 
 
 def held(store: Store) -> dict[str, Files]:

@@ -19,7 +19,7 @@ import pressmark
 from pressmark import stores
 from pressmark.fixity import Outcome, pool
 from pressmark.fs.moves import exchange
-from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.entry import GOOD, Entry
 from pressmark.migrate.transfer import object_transfer as transfer
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
@@ -35,7 +35,7 @@ GIVEN: dict[str, Files] = {
 # They make objects large enough to be copied at the same time as others.
 LARGE_FILES: Files = {f"large-{number}": bytes([number]) * 200_000 for number in range(3)}
 
-Faulty = Callable[..., dict[str, Row]]
+Faulty = Callable[..., dict[str, Entry]]
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +44,7 @@ def reads(tmp_path_factory: pytest.TempPathFactory) -> str:
     return preloadable(Path(__file__).with_name("faults.c"), tmp_path_factory.mktemp("faults"))
 
 
-def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, **more: object) -> dict[str, Row]:
+def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, **more: object) -> dict[str, Entry]:
     """Migrate in a child process, and return the rows."""
     file = folder.with_name("options.json")
     file.write_text(json.dumps(options(source, to, folder, **more).record()))  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, 
         check=True,
         timeout=120,
     )
-    rows = map(Row.parse, done.stdout.splitlines(keepends=True))
+    rows = map(Entry.parse, done.stdout.splitlines(keepends=True))
     return {row.id: row for row in rows}
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.migrate.rows import GOOD
+from pressmark.migrate.entry import GOOD
 from pressmark.stores import Store
 from support.effort import LONG, repeats
 from support.implementations import Implementation

@@ -13,7 +13,7 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
-from pressmark.migrate.rows import SOURCE_KEPT, Row
+from pressmark.migrate.entry import SOURCE_KEPT, Entry
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.writing import version_writer
 
@@ -83,7 +83,7 @@ WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
-def moved(source: Path, to: str, target: Path, **how: object) -> tuple[migrate.Run, dict[str, Row]]:
+def moved(source: Path, to: str, target: Path, **how: object) -> tuple[migrate.Run, dict[str, Entry]]:
     plan = migrate.plan(source, target, to=to, **{"move": True, **how})  # type: ignore[arg-type]
     run = migrate.run(plan, threads=True)
     return run, {row.source_id: row for row in run.rows()}

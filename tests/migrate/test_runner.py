@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,10 +17,10 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
 from pressmark.fs import durable
-from pressmark.migrate import previous_runs as history, workdir
-from pressmark.migrate.execution import move as moving, run as running, run_result
+from pressmark.migrate import workdir
+from pressmark.migrate.entry import SOURCE_KEPT
+from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning.planner import make_plan
-from pressmark.migrate.rows import SOURCE_KEPT
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
 from pressmark.reports import Progress
 from pressmark.stores.ocfl.writing import bulk_writer as ocfl_bulk_writer
@@ -223,24 +222,14 @@ def test_a_chunk_that_is_done_but_has_no_receipt(pairtree: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("where", "step"),
-    [
-        (moving, "merge_rows"),
-        (run_result, "write_rows"),
-        (moving, "_remove_sources"),
-        (moving, "_merge_removal"),
-        (moving, "write_rows"),
-        (moving, "_prune_source"),
-        (running, "write_remaining"),
-        (running, "write_record"),
-    ],
+    "step", ["merge_rows", "_remove_sources", "_merge_removal", "_prune_source", "write_remaining", "write_record"]
 )
 def test_a_run_that_ends_anywhere_is_resumed(
-    pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, step: str
+    pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     before = contents(pairtree)
     plan = to_ocfl(pairtree, tmp_path / "root", move=True)
-    done = getattr(where, step)
+    done = getattr(running, step)
     for moment in ("before", "after"):
 
         def ending(*arguments: Any, moment: str = moment) -> Any:
@@ -248,11 +237,11 @@ def test_a_run_that_ends_anywhere_is_resumed(
                 done(*arguments)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(where, step, ending)
+        monkeypatch.setattr(running, step, ending)
         with pytest.raises(KeyboardInterrupt):
             migrate.resume(plan, threads=True)
         assert migrate.state(plan.work) in ("planned", "begun", "finished")
-    monkeypatch.setattr(where, step, done)
+    monkeypatch.setattr(running, step, done)
     run = migrate.resume(plan, threads=True)
     assert run.ok
     assert run.by_status == {"ok": 12}
@@ -447,7 +436,7 @@ def test_a_move_leaves_directories_that_may_not_be_removed(
     def refuse(*_: object) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(moving, "prune_empty_parents", refuse)
+    monkeypatch.setattr(running, "prune_empty_parents", refuse)
     monkeypatch.setattr(ocfl_to_ocfl, "prune_empty_parents", refuse)
     layout = "0004" if to == "ocfl" else None
     run = migrate.run(planned(source, tmp_path / "root", to=to, layout=layout, move=True), threads=True)
@@ -511,14 +500,14 @@ def test_a_work_folder_may_be_moved(pairtree: Path, tmp_path: Path) -> None:
 
 def test_a_source_that_changed_is_kept(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
-    remove = moving._remove_sources
+    remove = running._remove_sources
     file = next((pairtree / "pairtree_root").rglob("ark+=13030=b07x/one.txt"))
 
     def changing(*arguments: Any) -> Any:
         file.write_bytes(b"changed since")
         return remove(*arguments)
 
-    monkeypatch.setattr(moving, "_remove_sources", changing)
+    monkeypatch.setattr(running, "_remove_sources", changing)
     run = migrate.run(plan, threads=True)
     assert run.by_status == {"ok": 12}
     assert (run.kept, run.ok, run.exit_code) == (1, False, 1)
@@ -740,8 +729,8 @@ def test_rows_of_earlier_runs_are_hashed_once(pairtree: Path, tmp_path: Path, mo
         hashed.append(work)
         return workdir.finished_rows(work)
 
-    monkeypatch.setattr(history, "finished_rows", noted)
-    assert history.migrated_rows(second)[2] == 12
+    monkeypatch.setattr(verifying, "finished_rows", noted)
+    assert verifying.migrated_rows(second)[2] == 12
     assert hashed == [second.work, first.work]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.migrate.rows import GOOD
+from pressmark.migrate.entry import GOOD
 from support.effort import LONG
 
 from .samples import held, make, migrate, objects

@@ -12,7 +12,7 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import MigrationError
-from pressmark.migrate.rows import SOURCE_KEPT, Row
+from pressmark.migrate.entry import SOURCE_KEPT, Entry
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.writing.version_writer import VersionWriter
@@ -45,7 +45,7 @@ def root(source: Path, tmp_path: Path) -> OcflRoot:
     return root
 
 
-def ran(plan: migrate.Plan) -> tuple[migrate.Run, dict[str, Row]]:
+def ran(plan: migrate.Plan) -> tuple[migrate.Run, dict[str, Entry]]:
     run = migrate.run(plan, threads=True)
     return run, {row.source_id: row for row in run.rows()}
 
@@ -202,7 +202,7 @@ def given_tree(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def caught_up(source: Path, target: Path, changed: dict[str, bytes], tmp_path: Path) -> tuple[Path, Row]:
+def caught_up(source: Path, target: Path, changed: dict[str, bytes], tmp_path: Path) -> tuple[Path, Entry]:
     """Migrate a Pairtree to OCFL, replace its object, and catch up; return the new object and its row."""
     first, _ = ran(migrate.plan(source, target, to="ocfl", layout="0003"))
     stores.open(source, durable=False).put("aa1", given_tree(tmp_path / "changed", changed), replace=True)

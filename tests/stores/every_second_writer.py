@@ -26,7 +26,7 @@ from pressmark.cli import main as pressmark
 from pressmark.cli.common.console import Failure
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.migrate import remove
-from pressmark.migrate.rows import Row
+from pressmark.migrate.entry import Entry
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.ocfl.root import OcflRoot
 from stores.every_version import LEFT, NEW, OLD, Files, build, opened
@@ -221,16 +221,17 @@ def move(kind: str, folder: Path, fault: DiskFault) -> Iterator[Step]:
     make_store(kind, folder / "pristine", {"x": {"a.txt": b"alpha"}, "y": {"a.txt": b"beta"}})
     write(later, {"a.txt": b"later"})
 
-    remove_sources = remove.remove_sources
+    remove_source = remove.remove_source
 
-    def remove_stopped(*arguments: Any) -> Iterator[Row]:
-        remove.remove_sources = remove_sources  # called for each part of the objects
-        fault.arm()
-        return remove_sources(*arguments)
+    def remove_stopped(*arguments: Any) -> Entry:
+        if remove.remove_source is remove_stopped:  # the first object
+            remove.remove_source = remove_source
+            fault.arm()
+        return remove_source(*arguments)
 
     def run() -> bool:
         fault.disarm()
-        remove.remove_sources = remove_stopped
+        remove.remove_source = remove_stopped
         # A copy, so that a file of the source is not that of the destination.
         plan = migrate.plan(source, new, to="pairtree", move=True, copy_mode="copy")
         return migrate.run(plan, threads=True).ok

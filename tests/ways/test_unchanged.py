@@ -131,13 +131,15 @@ def test_a_source_that_changed_is_not_removed(
     plan = migrate.plan(
         tmp_path / "source", tmp_path / "new", to=to, layout=LAYOUTS.get(to), copy_mode="copy", move=True
     )
-    before = remove.remove_sources
+    before = remove.remove_source
+    changes = [{**CHANGES, **HARMLESS}[change]]
 
-    def changed_before(options: Any, rows: Any) -> Any:
-        {**CHANGES, **HARMLESS}[change](top)
-        return before(options, rows)
+    def changed_before(*arguments: Any) -> Any:
+        while changes:  # before the first object
+            changes.pop()(top)
+        return before(*arguments)
 
-    monkeypatch.setattr(remove, "remove_sources", changed_before)
+    monkeypatch.setattr(remove, "remove_source", changed_before)
     done = migrate.run(plan, threads=True)
     if change in CHANGES:
         assert top.exists()

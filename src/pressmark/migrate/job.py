@@ -1,9 +1,14 @@
-"""The jobs of a migration: transferring objects, reading them again, removing their sources."""
+"""The jobs of a migration: transferring objects, reading them again, removing their sources.
+
+The chunks of the first job consist of lines of a plan, those of the others of rows of a run. Each job writes a row for
+each object to ``<chunk>.jsonl``.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import monotonic
 
@@ -11,15 +16,22 @@ from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.listing import chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
+from pressmark.reports import Progress
 
-__all__ = ["Migrate", "Remove", "Verify"]
+__all__ = ["PHASES", "Migrate", "OnEvent", "Remove", "Verify"]
+
+#: The phases of a migration: ``plan`` while planning, ``remove`` and ``prune`` only with ``move``.
+PHASES = ("plan", "run", "remove", "prune", "merge", "verify")
+OnEvent = Callable[[Progress], object]
+
+# Called for each object that is done, with the number of bytes to count.
+_OnObject = Callable[[int], object]
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Job(ABC):
     """A job with the options of a migration."""
 
     options: Options
@@ -35,36 +47,56 @@ class _Job:
         """Return the directories that every worker needs."""
         return (self.options.source, self.options.destination)
 
-
-@dataclass(frozen=True)
-class Migrate(_Job):
-    """Transfers objects of a plan; writes a row for each to ``<chunk>.jsonl``.
-
-    The lines of a chunk are those of :class:`~pressmark.migrate.planning.entry.PlanEntry`, from ``start`` to ``stop``
-    in bytes.
-    """
-
-    kind = "migrate"
-
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
-        """Migrate the objects of a chunk.
+        """Process the objects of a chunk.
 
         :raises StoreError: the source or the destination cannot be used
         """
-        from pressmark.migrate.transfer.object_transfer import transfer_chunk
-
         started = monotonic()
-        count = _Counter(chunk, work)
-        rows = transfer_chunk(self.options, map(PlanEntry.parse, chunk_lines(work, chunk)), count.add)
-        return _of_rows(self, chunk, work, started, rows, _undone(rows))
+        objects = nbytes = 0
+
+        def count(more: int) -> None:
+            nonlocal objects, nbytes
+            objects += 1
+            nbytes += more
+            work.report(chunk.id, objects, nbytes)
+
+        rows = list(self._rows(map(Entry.parse, chunk_lines(work, chunk)), count))
+        name = f"{chunk.id}.jsonl"
+        sha256 = work.write_output(name, (row.line() for row in rows))
+        return Receipt(
+            chunk.id,
+            self.key,
+            n=len(rows),
+            bytes=sum(row.bytes for row in rows if row.mode is not None or row.verify == "reread"),
+            errors=sum(map(self._is_error, rows)),
+            by_status=dict(Counter(row.status for row in rows)),
+            output=name,
+            sha256=sha256,
+            seconds=Receipt.since(started),
+        )
+
+    @abstractmethod
+    def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
+        """Process objects, and return a row for each, in their order."""
+
+    def _is_error(self, row: Entry) -> bool:
+        return row.status not in GOOD
 
 
-@dataclass(frozen=True)
+class Migrate(_Job):
+    """Transfers the objects of a plan."""
+
+    kind = "migrate"
+
+    def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
+        from pressmark.migrate.transfer.object_transfer import transfer_chunk  # a plan transfers nothing
+
+        return transfer_chunk(self.options, entries, on_object)
+
+
 class Verify(_Job):
-    """Reads the objects of rows again in the destination; writes the rows with the results.
-
-    The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
-    """
+    """Reads objects again in the destination."""
 
     kind = "migrate-verify"
 
@@ -72,81 +104,28 @@ class Verify(_Job):
         """Return the destination; the source may no longer exist."""
         return (self.options.destination,)
 
-    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
-        """Verify the objects of a chunk.
+    def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
+        from pressmark.migrate.transfer.reading import verify_object  # a plan reads no target
 
-        :raises StoreError: the destination cannot be used
-        """
-        from pressmark.migrate.reread import verify_object
-
-        started = monotonic()
         store = self.options.open_destination()
-        count = _Counter(chunk, work)
-        rows = []
-        for line in chunk_lines(work, chunk):
-            rows.append(verify_object(store, Row.parse(line)))
-            count.add(rows[-1].bytes)
-        return _of_rows(self, chunk, work, started, rows, _undone(rows))
+        for entry in entries:
+            yield verify_object(store, entry)
+            on_object(entry.bytes)
 
 
-@dataclass(frozen=True)
 class Remove(_Job):
-    """Removes the sources of verified objects; writes all rows, with an error where a source was kept.
-
-    The lines of a chunk are those of :class:`~pressmark.migrate.rows.Row`, from ``start`` to ``stop`` in bytes.
-    """
+    """Removes the sources of verified objects; the rows have an error where a source was kept."""
 
     kind = "migrate-remove"
 
-    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
-        """Remove the sources of a chunk's objects.
+    def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
+        from pressmark.migrate.remove import remove_source  # a plan removes nothing
 
-        :raises StoreError: the source or the destination cannot be used
-        """
-        from pressmark.migrate.remove import remove_sources
+        source, destination = self.options.open_source(), self.options.open_destination()
+        for entry in entries:
+            yield remove_source(self.options, source, destination, entry)
+            on_object(0)
 
-        started = monotonic()
-        count = _Counter(chunk, work)
-        rows = []
-        for row in remove_sources(self.options, map(Row.parse, chunk_lines(work, chunk))):
-            rows.append(row)
-            count.add(0)
+    def _is_error(self, row: Entry) -> bool:
         # Objects that failed to arrive are no errors of the removal.
-        kept = sum(row.error_code == SOURCE_KEPT for row in rows)
-        return _of_rows(self, chunk, work, started, rows, kept)
-
-
-class _Counter:
-    """Counts the objects of a chunk that are done, and their bytes."""
-
-    def __init__(self, chunk: Chunk, work: WorkFolder) -> None:
-        self._chunk = chunk.id
-        self._work = work
-        self._objects = self._bytes = 0
-
-    def add(self, nbytes: int) -> None:
-        """Count one object."""
-        self._objects += 1
-        self._bytes += nbytes
-        self._work.report(self._chunk, self._objects, self._bytes)
-
-
-def _undone(rows: list[Row]) -> int:
-    return sum(row.status not in GOOD for row in rows)
-
-
-def _of_rows(job: _Job, chunk: Chunk, work: WorkFolder, started: float, rows: list[Row], errors: int) -> Receipt:
-    """Write the rows of a chunk, and return its receipt."""
-    name = f"{chunk.id}.jsonl"
-    sha256 = work.write_output(name, (row.line() for row in rows))
-    return Receipt(
-        chunk.id,
-        job.key,
-        n=len(rows),
-        bytes=sum(row.bytes for row in rows if row.mode is not None or row.verify == "reread"),
-        errors=errors,
-        by_status=dict(Counter(row.status for row in rows)),
-        output=name,
-        sha256=sha256,
-        seconds=Receipt.since(started),
-    )
+        return row.error_code == SOURCE_KEPT

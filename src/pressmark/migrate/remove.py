@@ -4,73 +4,59 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
 
 from pressmark.errors import FileError, ObjectError, PressmarkError
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.object_digest import read_files
-from pressmark.migrate.object_state import has_same_content_times
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, TransferError, failure_of
+from pressmark.migrate.object_digest import has_same_content_times, read_files
 from pressmark.migrate.options import TREES, Options
-from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.transfer.content import Content, File, empty_text, entries_of, list_tree
-from pressmark.migrate.transfer.failures import TransferError, failure_of
-from pressmark.migrate.transfer.reading import ContentReader, bag_directory, object_path
-from pressmark.migrate.transfer.target import locate_target, target_files
+from pressmark.migrate.transfer.reading import bag_directory, locate_target, object_path, read_content, target_files
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 
-__all__ = ["remove_sources"]
+__all__ = ["remove_source"]
 
 #: How an object must have been verified.
 _VERIFIED = frozenset({"copy", "reread"})
 
 
-def remove_sources(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
-    """Remove the sources of objects, and yield all rows: with an error where a source was kept.
+def remove_source(options: Options, source: Store, destination: Store, entry: Entry) -> Entry:
+    """Remove the source of an object, and return its entry: with an error if the source was kept.
 
     Sources of failed objects are kept; moved objects no longer have a source.
-
-    :raises StoreError: the source or the destination cannot be used
     """
-    source, destination = options.open_source(), options.open_destination()
-    reader = ContentReader(options, source)
-    for row in rows:
-        if row.status not in GOOD or row.verify not in _VERIFIED:
-            yield row
-            continue
+    if entry.status in GOOD and entry.verify in _VERIFIED:
         try:
-            _remove(options, row, source, destination, reader)
-            yield row
+            _remove(options, source, destination, entry)
         except (PressmarkError, OSError) as error:
-            failure = failure_of(error)
-            yield row._replace(error_code=SOURCE_KEPT, error=f"source kept: {failure.message}")
+            entry.error_code, entry.error = SOURCE_KEPT, f"source kept: {failure_of(error).message}"
+    return entry
 
 
-def _remove(options: Options, row: Row, source: Store, destination: Store, reader: ContentReader) -> None:
+def _remove(options: Options, source: Store, destination: Store, entry: Entry) -> None:
     """Remove the source of one object, unless it is gone.
 
     :raises TransferError: the source changed, or cannot be removed by its identifier
     """
-    entry = row.entry()
     try:
-        path = object_path(source, source.locate(entry.record()))
-        with object_errors(source.root, row.source_id):
+        path = object_path(source, source.locate(entry.in_source()))
+        with object_errors(source.root, entry.source_id):
             before = _listing(path)
-        content = reader.content(entry)
-        with object_errors(source.root, row.source_id):
-            entries = entries_of(content)
+        content = read_content(options, source, entry)
+        with object_errors(source.root, entry.source_id):
+            found = entries_of(content)
     except ObjectError as error:
         if error.kind == "missing":
             return
         raise
-    if entries != row.entries:
-        _compare(row, entries, content)
+    if found != entry.entries:
+        _compare(entry, found, content)
     # The object was verified: here it only has to exist.
     target_files(destination, entry)
     _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
-        what = f"{row.source!r} is not the path of its identifier; compare both objects"
+        what = f"{entry.source!r} is not the path of its identifier; compare both objects"
         raise TransferError("kept", "misplaced", what)
 
     def check() -> None:
@@ -78,25 +64,25 @@ def _remove(options: Options, row: Row, source: Store, destination: Store, reade
             raise _changed()
 
     try:
-        source.delete(entry.record(), check=check)
+        source.delete(entry.in_source(), check=check)
     except ObjectError:
         # Removing empty directories above the object may fail after the object is gone.
         if not _is_gone(source, entry):
             raise
 
 
-def _compare(row: Row, entries: str, content: Content) -> None:
-    """Check that the content of a source whose entries differ is still that of the row.
+def _compare(entry: Entry, entries: str, content: Content) -> None:
+    """Check that the content of a source whose entries differ is still that of the entry.
 
     :raises TransferError: it is not, or more than times of status change differs
     """
-    if not has_same_content_times(row.entries, entries) or row.digest is None:
+    if not has_same_content_times(entry.entries, entries) or entry.digest is None:
         raise _changed()
     try:
         read = read_files((decode_fs(name), path) for name, path in content.files)
     except FileError as error:
         raise TransferError("kept", "changed", f"cannot be compared with the copy: {error}") from None
-    if read.whole != row.digest:
+    if read.whole != entry.digest:
         raise _changed()
 
 
@@ -120,7 +106,7 @@ def _listing(path: bytes) -> list[tuple[bytes, tuple[int, ...]]]:
     return found
 
 
-def _check_left_out(options: Options, destination: Store, entry: PlanEntry, content: Content) -> None:
+def _check_left_out(options: Options, destination: Store, entry: Entry, content: Content) -> None:
     """Check that the destination has everything of an object.
 
     :raises TransferError: something was not migrated
@@ -136,7 +122,7 @@ def _check_left_out(options: Options, destination: Store, entry: PlanEntry, cont
         raise TransferError("kept", "left-out", what)
 
 
-def _empty_in(destination: Store, entry: PlanEntry) -> set[bytes]:
+def _empty_in(destination: Store, entry: Entry) -> set[bytes]:
     """Return the empty directories of an object of the destination; of a bag with and without ``data/``."""
     found = locate_target(destination, entry)
     bag = bag_directory(destination, found)
@@ -147,7 +133,7 @@ def _empty_in(destination: Store, entry: PlanEntry) -> set[bytes]:
     return {one for name, _path in empty for one in (name, name.removeprefix(b"data/"))}
 
 
-def _is_found(source: Store, entry: PlanEntry) -> bool:
+def _is_found(source: Store, entry: Entry) -> bool:
     """Return whether the identifier of an object leads to its path in the source.
 
     :raises IdentifierError: the layout cannot map the identifier
@@ -158,7 +144,7 @@ def _is_found(source: Store, entry: PlanEntry) -> bool:
     if encode_fs(entry.source) == os.path.join(TREES.get(source.kind, b""), place):
         return True
     # The path may be written differently, or be that of a serialized bag.
-    here = object_path(source, source.locate(entry.record()))
+    here = object_path(source, source.locate(entry.in_source()))
     try:
         return object_path(source, source.get(entry.source_id)) == here
     except ObjectError as error:
@@ -167,9 +153,9 @@ def _is_found(source: Store, entry: PlanEntry) -> bool:
         return False
 
 
-def _is_gone(source: Store, entry: PlanEntry) -> bool:
+def _is_gone(source: Store, entry: Entry) -> bool:
     try:
-        source.locate(entry.record())
+        source.locate(entry.in_source())
     except ObjectError as error:
         return error.kind == "missing"
     return False

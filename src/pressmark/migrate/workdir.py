@@ -5,7 +5,7 @@
     <work>/
     ├── refused.jsonl     why the plan was refused; empty if it was not
     ├── warnings.jsonl    warnings of the plan
-    ├── entries.jsonl     the planned objects, one per line: :class:`~pressmark.migrate.planning.entry.PlanEntry`
+    ├── entries.jsonl     the planned objects, one per line: :class:`~pressmark.migrate.entry.Entry`
     ├── known.jsonl       rows of the objects that the plan left out: ``source_missing``, ``source_invalid``
     ├── map.jsonl         with a map: an old and a new identifier per line
     ├── plan.json         the summary of the plan; written last

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pressmark import _kernels, layout, migrate, stores
-from pressmark.migrate.planning import measure
+from pressmark.migrate.planning import source as measure
 
 pytestmark = pytest.mark.usefixtures("implementation")
 

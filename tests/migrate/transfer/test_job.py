@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 import pressmark
 from pressmark import jobs, stores
 from pressmark.errors import ObjectError
+from pressmark.migrate.entry import Entry
 from pressmark.migrate.job import Migrate, Remove, Verify
-from pressmark.migrate.object_state import entries_digest_of
+from pressmark.migrate.object_digest import entries_digest_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.rows import Row
 from pressmark.stores import Store, StoreObject
 
 from ..samples import entries, held, make, options, tree, write
@@ -24,7 +25,7 @@ from ..samples import entries, held, make, options, tree, write
 GIVEN = {name: {"one": name.encode(), "two/three": b"23"} for name in ("aa1", "bb2", "cc3", "dd4")}
 
 
-def run(job: Any, folder: Path, lines: list[bytes]) -> list[Row]:
+def run(job: Any, folder: Path, lines: list[bytes]) -> list[Entry]:
     """Run a job over lines in two chunks, and return its rows."""
     folder.mkdir()
     (folder / "lines.jsonl").write_bytes(b"".join(lines))
@@ -38,7 +39,7 @@ def run(job: Any, folder: Path, lines: list[bytes]) -> list[Row]:
     assert not summary.failed
     rows = []
     for receipt in work.receipts():
-        found = [Row.parse(line) for line in work.output_path(str(receipt.output)).read_bytes().splitlines(True)]
+        found = [Entry.parse(line) for line in work.output_path(str(receipt.output)).read_bytes().splitlines(True)]
         assert receipt.n == len(found)
         assert dict(receipt.by_status) == {
             status: sum(row.status == status for row in found) for status in {row.status for row in found}
@@ -47,7 +48,7 @@ def run(job: Any, folder: Path, lines: list[bytes]) -> list[Row]:
     return rows
 
 
-def migrated(tmp_path: Path, source: Store, to: str, **more: Any) -> tuple[Options, list[Row]]:
+def migrated(tmp_path: Path, source: Store, to: str, **more: Any) -> tuple[Options, list[Entry]]:
     chosen = options(source, to, tmp_path / "destination", **more)
     chosen.create_destination()
     rows = run(Migrate(chosen), tmp_path / "work", [one.line() for one in entries(chosen)])
@@ -138,7 +139,7 @@ def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
     deeper.parent.mkdir(parents=True)
     place.rename(deeper)
     shutil.copytree(deeper, place)
-    row = rows[0]._replace(source=f"backup/{rows[0].source}")
+    row = replace(rows[0], source=f"backup/{rows[0].source}")
     before = tree(tmp_path / "source")
     [found] = run(Remove(chosen), tmp_path / "removal", [row.line()])
     assert found.error_code == "source_kept"
@@ -163,11 +164,11 @@ def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
     def state(path: Path) -> str:
         return entries_digest_of([(os.fsencode(path.name), path.stat())])
 
-    misplaced = row._replace(source=str(wrong.relative_to(tmp_path / "source")), entries=state(wrong))
+    misplaced = replace(row, source=str(wrong.relative_to(tmp_path / "source")), entries=state(wrong))
     [found] = run(Remove(chosen), tmp_path / "removal", [misplaced.line()])
     assert "not the path of its identifier" in str(found.error)
     assert right.exists()
-    row = row._replace(entries=state(right))
+    row = replace(row, entries=state(right))
     assert run(Remove(chosen), tmp_path / "again", [row.line()]) == [row]
     assert not right.exists()
     assert wrong.exists()
@@ -182,7 +183,7 @@ def test_sources_are_kept_where_they_must_be(tmp_path: Path, source: Store) -> N
     os.utime(path, (1, 1))
     chosen.open_destination().delete("cc3")
     before = tree(tmp_path / "source")
-    rows[3] = rows[3]._replace(verify="none", status="unverified")
+    rows[3] = replace(rows[3], verify="none", status="unverified")
     found = run(Remove(chosen), tmp_path / "removal", [row.line() for row in rows])
     assert {row.id: row.error_code for row in found} == {
         "aa1": "source_kept",

@@ -13,8 +13,8 @@ import pytest
 
 from migrate.samples import Files, errors, held, make, migrate
 from pressmark.migrate import object_digest
+from pressmark.migrate.entry import Entry
 from pressmark.migrate.transfer import object_transfer
-from pressmark.migrate.transfer.in_flight import InFlight
 from support.implementations import Implementation
 
 DESTINATIONS = ("ocfl", "bags", "pairtree")
@@ -35,10 +35,10 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, tuple[str, int]
     threads: dict[str, tuple[str, int]] = {}
     transfer = object_transfer.Transfer._try
 
-    def noted(self: Any, item: InFlight) -> None:
-        transfer(self, item)
+    def noted(self: Any, entry: Entry, planned: Entry) -> None:
+        transfer(self, entry, planned)
         copying = sum(one.name.startswith("pressmark-copy") for one in threading.enumerate())
-        threads[item.entry.id] = threading.current_thread().name, copying
+        threads[entry.id] = threading.current_thread().name, copying
 
     monkeypatch.setattr(object_transfer.Transfer, "_try", noted)
     yield threads

@@ -20,12 +20,12 @@ from pressmark import layout, migrate as migrate_module, stores
 from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
+from pressmark.migrate.entry import failure_of
 from pressmark.migrate.object_digest import object_digest, read_files
-from pressmark.migrate.reread import verify_object
-from pressmark.migrate.transfer import target
+from pressmark.migrate.transfer import object_transfer, reading
 from pressmark.migrate.transfer.bag_content import listed_digests
-from pressmark.migrate.transfer.failures import failure_of
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
+from pressmark.migrate.transfer.reading import verify_object
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -506,17 +506,17 @@ def test_damage_in_the_destination(
 ) -> None:
     """A file that changes or disappears before the object is read again is never verified."""
     source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
-    read = target.read_target
+    read = reading.read_target
 
     def read_damaged(store: stores.Store, entry: Any, thorough: bool) -> Any:
-        path = max((path for _name, path in target.target_files(store, entry)), key=os.path.getsize)
+        path = max((path for _name, path in reading.target_files(store, entry)), key=os.path.getsize)
         data = Path(os.fsdecode(path)).read_bytes()
         os.unlink(path)
         if damage == "changed":
             Path(os.fsdecode(path)).write_bytes(bytes([data[0] ^ 1]) + data[1:])
         return read(store, entry, thorough=thorough)
 
-    monkeypatch.setattr(target, "read_target", read_damaged)
+    monkeypatch.setattr(object_transfer, "read_target", read_damaged)
     rows, _ = migrate(source, to, tmp_path / "destination", verify="reread")
     # The inventory lists a missing file, which is then opened.
     expected = "unverified" if (to, damage) == ("ocfl", "removed") else "digest_mismatch"

@@ -13,7 +13,7 @@ import pytest
 from migrate.samples import held, migrate
 from pressmark import layout
 from pressmark.errors import ObjectError
-from pressmark.migrate.rows import GOOD
+from pressmark.migrate.entry import GOOD
 from pressmark.stores.ocfl.root import OcflRoot
 from support.trees import write
 

@@ -22,7 +22,7 @@ from pressmark.errors import MigrationError, PressmarkError, ReportError
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import remaining_path
-from pressmark.migrate.reporting.summary import Summary
+from pressmark.migrate.reporting.outcome import Summary
 from pressmark.migrate.workdir import WARNINGS, is_of_run
 
 __all__ = ["MigrateCall"]
@@ -139,7 +139,7 @@ class MigrateCall:
     def _recorded(plan: migrate.Plan) -> int:
         """Return the number of objects that complete chunks have stored; 0 if that cannot be read."""
         from pressmark.jobs import WorkFolder
-        from pressmark.migrate.rows import GOOD
+        from pressmark.migrate.entry import GOOD
 
         try:
             by_status = WorkFolder.open(plan.work).summary().by_status

@@ -9,7 +9,7 @@ from typing import Any
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.errors import DIGEST_DIGITS, quoted
-from pressmark.migrate import GOOD, STATUSES, PlanEntry, Row
+from pressmark.migrate import GOOD, STATUSES, Entry
 
 __all__ = ["OutputLines", "conflict_text", "row_text"]
 
@@ -29,17 +29,17 @@ class OutputLines:
         self._as_json = as_json
         self._everything = everything
 
-    def row(self, row: Row) -> None:
+    def row(self, row: Entry) -> None:
         """Write the row of an object, unless it is done and not to be listed."""
         # A good row with an error reports a part left out, or a source kept.
         if self._everything or row.status not in GOOD or row.error is not None:
             self._add(row.record() if self._as_json else row_text(row))
 
-    def entry(self, entry: PlanEntry) -> None:
+    def entry(self, entry: Entry) -> None:
         """Write the planned path of an object, if all objects are to be listed."""
         if self._everything:
             text = f"{quoted(entry.source_id)}: {quoted(entry.source)} to {quoted(entry.target)}"
-            self._add(entry._asdict() if self._as_json else text)
+            self._add(entry.record() if self._as_json else text)
 
     def conflict(self, record: dict[str, Any]) -> None:
         """Write a conflict or a warning of a plan."""
@@ -64,12 +64,12 @@ class OutputLines:
 _DIGEST = re.compile(rf"\b(is|not) ([0-9a-f]{{{DIGEST_DIGITS}}})[0-9a-f]+\b")
 
 
-def row_text(row: Row) -> str:
+def row_text(row: Entry) -> str:
     """Return the row of an object as text, with shortened digests."""
     return _DIGEST.sub(r"\1 \2…", _row_text(row))
 
 
-def _row_text(row: Row) -> str:
+def _row_text(row: Entry) -> str:
     who = quoted(row.source_id) if row.source_id else quoted(row.source)
     also = f" as {quoted(row.id)}" if row.id != row.source_id else ""
     if row.status in GOOD:

@@ -1,19 +1,23 @@
-"""The workers of a run, and the reporting of its progress."""
+"""The workers of a run, the reporting of its progress, and the work folders of jobs over its rows."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from pressmark import jobs
-from pressmark.migrate.phases import OnEvent
+from pressmark.fs.beneath import open_regular
+from pressmark.migrate.entry import Entry
+from pressmark.migrate.job import OnEvent
+from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.planning.plan import Plan
 from pressmark.reports import Progress
+from pressmark.threads import resolve_threads
 
-__all__ = ["Driver", "RunOptions"]
+__all__ = ["Driver", "RunOptions", "make_folder", "open_folder"]
 
 
 class RunOptions(TypedDict, total=False):
@@ -116,3 +120,33 @@ class _ProgressReporter:
         plan = self._plan
         objects, nbytes = self._objects + self._running[0], self._bytes + self._running[1]
         self._on_event(Progress(self._phase, objects, nbytes, self._failed, plan.objects, plan.bytes))
+
+
+# --- jobs over the rows of a run --------------------------------------------------------------------------------------
+
+
+def open_folder(path: str) -> jobs.WorkFolder | None:
+    """Open the work folder of a job over rows; :data:`None` if it does not exist."""
+    return jobs.WorkFolder.open(path) if os.path.exists(os.path.join(path, "run.json")) else None
+
+
+def make_folder(path: str, job: Any, rows: str, workers: int | None) -> jobs.WorkFolder:
+    """Create the work folder of a job over rows.
+
+    :param workers: number of workers; :data:`None` for one per core
+    """
+    return jobs.WorkFolder.create(path, job, _row_chunks(rows, resolve_threads(workers)), {"rows": sha256_of(rows)})
+
+
+def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
+    """Yield the chunks of a file of rows, for a work folder beside the file."""
+    builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
+    with open_regular(path) as lines:
+        for line in lines:
+            row = Entry.parse(line)
+            done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
+            if done is not None:
+                yield done
+    rest = builder.rest()
+    if rest is not None:
+        yield rest

@@ -1,4 +1,5 @@
-"""A run: the destination is created, chunks are processed, then their rows are merged.
+"""A run: the destination is created, chunks are processed, then their rows are merged; a move removes the sources of
+verified objects, and merges the rows again.
 
 A resumed run skips the chunks that have a receipt and repeats everything after them.
 :mod:`pressmark.migrate.workdir` lists the files of a run.
@@ -7,23 +8,27 @@ A resumed run skips the chunks that have a receipt and repeats everything after 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.execution.driver import Driver, RunOptions
-from pressmark.migrate.execution.run_result import Run, merge_rows, write_remaining
-from pressmark.migrate.job import Migrate
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, read_entries
+from pressmark.migrate.execution.driver import Driver, RunOptions, make_folder, open_folder
+from pressmark.migrate.execution.run_result import MergedRows, Run, merge_rows, write_remaining
+from pressmark.migrate.job import Migrate, Remove
 from pressmark.migrate.object_digest import sha256_of
-from pressmark.migrate.options import Options
+from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
-from pressmark.migrate.workdir import BEGUN, ENTRIES, FINISHED, KNOWN, ROWS, state
+from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, REMOVAL, ROWS, state
 from pressmark.reports import Progress
 
 if TYPE_CHECKING:
-    from pressmark.migrate.planning.id_map import IdentifierMap
+    from pressmark.migrate.planning.lists import IdentifierMap
     from pressmark.tabular.identifiers import Identifiers
 
 __all__ = ["resume", "run"]
@@ -96,11 +101,9 @@ def _run(plan: Plan, driver: Driver) -> Run:
         summary = driver.drive(job, work, "run", plan, before)
         pruned = 0
         if plan.options.move and summary.complete:
-            from pressmark.migrate.execution.move import move_sources
-
-            merged, summary, pruned = move_sources(plan, driver, work, summary)
+            merged, summary, pruned = _move_sources(plan, driver, work, summary)
         else:
-            merged = merge_rows(plan, work, ROWS)
+            merged = merge_rows(plan.work, ROWS, work, os.path.join(plan.work, KNOWN))
         write_remaining(plan, work, os.path.join(plan.work, merged.name) if merged.undone else None)
         result = merged.run(plan, before, summary, pruned, round(monotonic() - started, 3))
         if result.complete:
@@ -112,3 +115,83 @@ def _run(plan: Plan, driver: Driver) -> Run:
 
 def _refused(plan: Plan, what: str) -> MigrationError:
     return MigrationError(plan.options.source, plan.options.destination, what)
+
+
+# --- the end of a move ------------------------------------------------------------------------------------------------
+
+
+def _move_sources(
+    plan: Plan, driver: Driver, work: jobs.WorkFolder, summary: jobs.Summary
+) -> tuple[MergedRows, jobs.Summary, int]:
+    """Remove the sources, and the directories above them that became empty.
+
+    :param summary: work folder of the chunks, all of which are done
+    :return: the rows, the summary with errors of the removal, and the number of removed empty directories
+    """
+    merged = _copied_rows(plan, work)
+    if merged.removable:
+        removal = _remove_sources(plan, driver)
+        summary = summary._replace(failed=removal.failed, stopped=removal.stopped)
+        if not removal.complete:
+            return merged, summary, 0
+    merged = _merge_removal(plan, merged)
+    driver.report(Progress("prune", merged.objects, merged.bytes, merged.undone, plan.objects, plan.bytes))
+    return merged, summary, _prune_source(plan)
+
+
+def _copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
+    """Write all rows before the removal; once it has begun, they must not change.
+
+    :raises JobError: they changed
+    """
+    begun = open_folder(os.path.join(plan.work, REMOVAL))
+    if begun is None:
+        return merge_rows(plan.work, COPIED, work, os.path.join(plan.work, KNOWN))
+    path = os.path.join(plan.work, COPIED)
+    if begun.parameters.get("rows") != sha256_of(path):
+        raise JobError(path, "changed since the removal of sources started; restore it")
+    merged = MergedRows(COPIED)
+    for row in read_entries(path):
+        merged.add(row)
+    merged.planned = merged.objects
+    return merged
+
+
+def _remove_sources(plan: Plan, driver: Driver) -> jobs.Summary:
+    job = Remove(plan.options)
+    folder = os.path.join(plan.work, REMOVAL)
+    work = open_folder(folder) or make_folder(folder, job, os.path.join(plan.work, COPIED), driver.workers)
+    with work.held():
+        return driver.drive(job, work, "remove", plan, work.summary())
+
+
+def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
+    """Write the rows after the removal.
+
+    :param before: the rows before it
+    """
+    if not before.removable:
+        os.replace(os.path.join(plan.work, before.name), os.path.join(plan.work, ROWS))
+        before.name = ROWS
+        return before
+    work = jobs.WorkFolder.open(os.path.join(plan.work, REMOVAL))
+    if work.summary().n != before.objects:
+        raise JobError(str(work.path), "does not belong to this run; move the folder elsewhere and resume the run")
+    # They include the objects that the plan left out.
+    return merge_rows(plan.work, ROWS, work)
+
+
+def _prune_source(plan: Plan) -> int:
+    """Remove empty directories of the source above migrated objects, and return their number."""
+    root = os.fsencode(plan.options.source)
+    tree = TREES.get(plan.options.source_kind, b"")
+    if tree and os.path.basename(root) != tree:
+        root = os.path.join(root, tree)
+    pruned = 0
+    for row in read_entries(os.path.join(plan.work, ROWS)):
+        if row.status in GOOD and row.error_code != SOURCE_KEPT:
+            place = encode_fs(row.source)
+            # The objects are gone: an empty directory that must stay is no error.
+            with suppress(OSError):
+                pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
+    return pruned

@@ -14,12 +14,12 @@ from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, Replacement
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.names import encode_fs
-from pressmark.migrate.planning.entry import PlanEntry
+from pressmark.jobs.listing import chunk_lines
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, read_entries
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
-from pressmark.migrate.workdir import ENTRIES, KNOWN, REMAINING
+from pressmark.migrate.workdir import REMAINING
 
-__all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", "write_remaining", "write_rows"]
+__all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", "write_remaining"]
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,9 @@ class Run:
         """The exit status of the command: 0 if :attr:`ok`, else 1."""
         return 0 if self.ok else 1
 
-    def rows(self) -> Iterator[Row]:
-        """Yield every row, in the order of the plan."""
-        with open_regular(self.rows_path) as lines:
-            for line in lines:
-                yield Row.parse(line)
+    def rows(self) -> Iterator[Entry]:
+        """Return every row, in the order of the plan."""
+        return read_entries(self.rows_path)
 
     def record(self) -> dict[str, Any]:
         """Return the JSON object of the result, without the plan."""
@@ -101,9 +99,8 @@ class MergedRows:
         self.by_status: Counter[str] = Counter()
         self.by_mode: Counter[str] = Counter()
 
-    def add(self, line: bytes) -> None:
-        # Not parsed as a Row: one process does this for all rows.
-        row = Row.parse(line)
+    def add(self, row: Entry) -> None:
+        """Count a row."""
         self.objects += 1
         self.by_status[row.status] += 1
         if row.mode is not None:
@@ -167,27 +164,25 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
         yield from rows.splitlines(keepends=True)
 
 
-def write_rows(folder: str, merged: MergedRows, lines: Iterator[bytes], known: str | None) -> None:
-    """Write a file of rows, atomically.
+def merge_rows(folder: str, name: str, work: jobs.WorkFolder, known: str | None = None) -> MergedRows:
+    """Write the rows of the chunks that are done to a file, atomically.
 
+    :param folder: the folder of the file
+    :param work: the work folder of the chunks
     :param known: a file with the rows of objects that the plan left out
     """
-    with OutputFile(os.path.join(folder, merged.name)) as file:
-        for line in lines:
-            merged.add(line)
+    merged = MergedRows(name)
+    with OutputFile(os.path.join(folder, name)) as file:
+        for line in output_lines(work):
+            merged.add(Entry.parse(line))
             file.write(line)
         merged.planned = merged.objects
         if known is not None:
             with open_regular(known) as more:
                 for line in more:
-                    merged.add(line)
+                    merged.add(Entry.parse(line))
                     file.write(line)
     merged.sha256 = file.sha256
-
-
-def merge_rows(plan: Plan, work: jobs.WorkFolder, name: str) -> MergedRows:
-    merged = MergedRows(name)
-    write_rows(plan.work, merged, output_lines(work), os.path.join(plan.work, KNOWN))
     return merged
 
 
@@ -198,16 +193,12 @@ def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None
     """
 
     def remaining() -> Iterator[bytes]:
-        with open(os.devnull, "rb") if rows is None else open_regular(rows) as lines:
-            for line in lines:
-                row = Row.parse(line)
-                if (row.status not in GOOD or row.error_code == SOURCE_KEPT) and row.source_id:
-                    yield encode_fs(row.source_id)
-        with open_regular(os.path.join(plan.work, ENTRIES)) as entries:
-            for chunk in work.remaining():
-                entries.seek(chunk.start)
-                while entries.tell() < chunk.stop:
-                    yield encode_fs(PlanEntry.parse(entries.readline()).source_id)
+        for row in () if rows is None else read_entries(rows):
+            if (row.status not in GOOD or row.error_code == SOURCE_KEPT) and row.source_id:
+                yield encode_fs(row.source_id)
+        for chunk in work.remaining():
+            for line in chunk_lines(work, chunk):
+                yield encode_fs(Entry.parse(line).source_id)
 
     end = b"\0" if any(b"\n" in one or one.endswith(b"\r") for one in remaining()) else b"\n"
     path = os.path.join(plan.work, REMAINING)

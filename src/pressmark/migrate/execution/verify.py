@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from time import monotonic
 from typing import Unpack
 
 from pressmark.errors import MigrationError
+from pressmark.fs.atomic import Replacement
+from pressmark.fs.beneath import open_regular
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.execution.driver import Driver, RunOptions
-from pressmark.migrate.execution.row_chunks import make_folder, open_folder
-from pressmark.migrate.execution.run_result import MergedRows, Run, output_lines, write_rows
+from pressmark.migrate.entry import GOOD, Entry
+from pressmark.migrate.execution.driver import Driver, RunOptions, make_folder, open_folder
+from pressmark.migrate.execution.run_result import Run, merge_rows
+from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Verify
 from pressmark.migrate.planning.plan import Plan, utc_now, write_record
-from pressmark.migrate.previous_runs import migrated_rows
-from pressmark.migrate.workdir import FINISHED, ROWS, VERIFICATION, state
+from pressmark.migrate.workdir import FINISHED, MIGRATED, ROWS, VERIFICATION, finished_rows, state
 
-__all__ = ["verify"]
+__all__ = ["migrated_rows", "verify"]
+
+# Statuses of objects that an earlier run has stored in the destination.
+_STORED = GOOD | {"unverified"}
 
 
 def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) -> Run:
@@ -52,8 +59,7 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
     with work_errors(folder), work.held():
         before = work.summary()
         after = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier), before)
-        merged = MergedRows(ROWS)
-        write_rows(folder, merged, output_lines(work), None)
+        merged = merge_rows(folder, ROWS, work)
         run = merged.run(plan, before, after, 0, round(monotonic() - started, 3), folder)
         # The rows include the objects that the plan left out.
         expected = plan.objects + plan.invalid + plan.missing + earlier
@@ -61,3 +67,44 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
         if run.complete:
             write_record(os.path.join(folder, FINISHED), {"at": utc_now(), **run.record()})
     return run
+
+
+def migrated_rows(plan: Plan) -> tuple[str, str, int]:
+    """Return a file with the newest row of each object that a chain of runs has migrated, and its SHA-256 in hex.
+
+    The file contains all rows of the run itself. The third value is the number of rows from earlier runs.
+
+    :raises MigrationError: the work folder of an earlier run is missing
+    :raises JobError: rows were changed after their run wrote them
+    """
+    (path, digest), *before = (finished_rows(run.work) for run in plan.chain())
+    if not before:
+        return path, digest, 0
+    paths = [path, *(earlier for earlier, _digest in before)]
+    whole = os.path.join(plan.work, MIGRATED)
+    added = 0
+    sha256 = hashlib.sha256()
+    new = Replacement(whole, part=f"{whole}.new", durable=False)
+    with IdentifierIndex(plan.work) as newest, new as file:
+        newest.fill((Entry.parse(line).id, str(number)) for number, (line, _own) in enumerate(_lines(paths)))
+        numbers = (int(number) for _identifier, number in newest.items())
+        wanted = next(numbers, None)
+        for number, (line, own) in enumerate(_lines(paths)):
+            latest = number == wanted
+            if latest:
+                wanted = next(numbers, None)
+            if latest or own:
+                file.write(line)
+                sha256.update(line)
+                added += not own
+    return whole, sha256.hexdigest(), added
+
+
+def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
+    """Yield the rows of runs, the newest run first, and whether they are from the newest run."""
+    for number, path in enumerate(paths):
+        own = number == 0
+        with open_regular(path) as lines:
+            for line in lines:
+                if own or Entry.parse(line).status in _STORED:
+                    yield line, own

@@ -7,9 +7,8 @@ import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import accumulate, chain
-from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
 from pressmark.errors import quoted
@@ -20,7 +19,7 @@ from pressmark.migrate.workdir import REFUSED, WARNINGS
 from pressmark.paths import PathIndex, folded, name_violations
 from pressmark.reports import ERROR, WARNING, Kind
 
-__all__ = ["KINDS", "Collisions", "ConflictMember", "NameRules", "ObjectConflict", "PlanConflicts", "ignores_case"]
+__all__ = ["KINDS", "ConflictMember", "NameRules", "ObjectConflict", "PlanConflicts", "add_paths", "ignores_case"]
 
 #: Errors refuse a plan, warnings do not. Collisions by case or normalization are errors if the target system ignores
 #: case or normalization, and warnings otherwise.
@@ -71,32 +70,25 @@ class ConflictMember(NamedTuple):
 
 
 class PlanConflicts:
-    """The files ``refused.jsonl`` and ``warnings.jsonl`` of a plan; a context manager.
+    """The files ``refused.jsonl`` and ``warnings.jsonl`` of a plan.
 
     :param folder: the work folder
+    :param resources: the files are open until these are closed
 
     :ivar errors: number of errors of each kind
     :ivar warnings: number of warnings of each kind
     :ivar path: of ``refused.jsonl``
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, resources: ExitStack) -> None:
         self.errors: Counter[str] = Counter()
         self.warnings: Counter[str] = Counter()
         self.path = os.path.join(folder, REFUSED)
         self._first: list[str] = []
         self._files: dict[str, BinaryIO] = {}
         for severity, name in ((ERROR, self.path), (WARNING, os.path.join(folder, WARNINGS))):
-            self._files[severity] = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed by __exit__
-
-    def __enter__(self) -> PlanConflicts:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        for file in self._files.values():
-            file.close()
+            file = open(name, "wb", opener=new_file)  # noqa: SIM115  # closed by resources
+            self._files[severity] = resources.enter_context(file)
 
     def add(
         self,
@@ -129,6 +121,23 @@ class PlanConflicts:
         if severity == ERROR and len(self._first) < _IN_MESSAGE:
             self._first.append(_line(kind, members, number, message or known.meaning))
 
+    def add_collisions(self, paths: PathIndex, folding: bool) -> None:
+        """Write every collision.
+
+        :param paths: of all objects, added by :func:`add_paths`
+        :param folding: whether the target system ignores case or normalization
+        """
+        for collision in paths.collisions(first=_LISTED):
+            members = []
+            for member in collision.members:
+                identifier, source = json.loads(member.label)
+                members.append(ConflictMember(identifier, source, member.path))
+            kind = collision.kind
+            if kind == "inside" and not folding and not collision.exact:
+                kind = "case"
+            binds = folding or kind in ("equal", "inside")
+            self.add(kind, members, count=collision.count, severity=ERROR if binds else WARNING)
+
     def reason(self) -> str:
         """Return the reason for refusing the plan, in one line."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.errors.items()))
@@ -143,6 +152,11 @@ def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str
     others = f" and {count - 2} more" if count > 2 else ""
     at = f" at {quoted(members[0].target)}" if members[0].target is not None else ""
     return f"{kind}: {names}{others}{at}: {message}"
+
+
+def add_paths(paths: PathIndex, members: Sequence[ConflictMember]) -> None:
+    """Add the paths of objects to an index, with the objects as labels."""
+    paths.add([one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members])
 
 
 class NameRules:
@@ -188,45 +202,3 @@ class NameRules:
 def ignores_case(options: Options) -> bool:
     """Return whether the target system ignores case or normalization of names."""
     return options.profile in _IGNORING_CASE or is_case_insensitive(os.fsencode(nearest_existing(options.destination)))
-
-
-class Collisions:
-    """The paths of all objects, compared on disk; a context manager.
-
-    :param folder: the work folder
-    :param memory: bytes for sorting paths
-    """
-
-    def __init__(self, folder: str, memory: int) -> None:
-        self._index = PathIndex(Path(folder), memory=memory)
-
-    def __enter__(self) -> Collisions:
-        self._index.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._index.__exit__(kind, value, traceback)
-
-    def add(self, members: Sequence[ConflictMember]) -> None:
-        """Add objects."""
-        self._index.add(
-            [one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members]
-        )
-
-    def add_conflicts(self, found: PlanConflicts, folding: bool) -> None:
-        """Write every collision.
-
-        :param folding: whether the target system ignores case or normalization
-        """
-        for collision in self._index.collisions(first=_LISTED):
-            members = []
-            for member in collision.members:
-                identifier, source = json.loads(member.label)
-                members.append(ConflictMember(identifier, source, member.path))
-            kind = collision.kind
-            if kind == "inside" and not folding and not collision.exact:
-                kind = "case"
-            binds = folding or kind in ("equal", "inside")
-            found.add(kind, members, count=collision.count, severity=ERROR if binds else WARNING)

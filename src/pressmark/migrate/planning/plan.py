@@ -16,9 +16,9 @@ from pressmark.errors import JobError, MigrationError, quoted
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.owners import UntrustedError, require_shared
+from pressmark.migrate.entry import Entry, read_entries
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED, is_of_earlier_format
 
 __all__ = ["Plan", "refuse_others", "utc_now", "write_record"]
@@ -67,11 +67,24 @@ class Plan:
     seconds: float = 0.0
     before: str | None = None
 
-    def entries(self) -> Iterator[PlanEntry]:
-        """Yield the entry of every object, in the order of migration."""
-        with open_regular(os.path.join(self.work, ENTRIES)) as lines:
-            for line in lines:
-                yield PlanEntry.parse(line)
+    def entries(self) -> Iterator[Entry]:
+        """Return the entry of every object, in the order of migration."""
+        return read_entries(os.path.join(self.work, ENTRIES))
+
+    def chain(self) -> Iterator[Plan]:
+        """Yield this plan, the plan of the run that it caught up with, and so on to the first run.
+
+        :raises MigrationError: the work folder of a run is missing
+        """
+        plan = self
+        yield plan
+        while plan.before is not None:
+            folder = os.path.normpath(os.path.join(plan.work, plan.before))
+            if not os.path.isdir(folder):
+                what = f"work folder of the previous run not found: {folder}; restore it"
+                raise MigrationError(plan.options.source, plan.options.destination, what)
+            plan = Plan.open(folder)
+            yield plan
 
     def new_ids(self) -> Iterator[tuple[str, str]] | None:
         """Yield the old and new identifiers of the map; return :data:`None` if the plan had no map.

@@ -9,45 +9,44 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import compress
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pressmark import jobs
 from pressmark.errors import IdentifierError, MigrationError, quoted
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.job import Migrate
+from pressmark.migrate.entry import Entry
+from pressmark.migrate.id_index import IdentifierIndex
+from pressmark.migrate.job import Migrate, OnEvent
 from pressmark.migrate.options import Options, make_options
-from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.conflicts import (
-    Collisions,
     ConflictMember,
     NameRules,
     ObjectConflict,
     PlanConflicts,
+    add_paths,
     ignores_case,
 )
-from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.planning.file_system import lack_of_space, mode_of
-from pressmark.migrate.planning.measure import Measure, measure
 from pressmark.migrate.planning.plan import Plan, write_record
-from pressmark.migrate.planning.source_objects import SourceObjects
-from pressmark.migrate.planning.targets import TargetPath, Targets
-from pressmark.migrate.rows import Row
-from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, work_folder
+from pressmark.migrate.planning.previous_runs import PreviousRuns
+from pressmark.migrate.planning.source import Measure, SourceObjects, measure
+from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
+from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
+from pressmark.paths import PathIndex
 from pressmark.reports import WARNING, Progress
 from pressmark.stores import StoreObject
 from pressmark.threads import Threads, require_use, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
-    from pressmark.migrate.id_index import IdentifierIndex
-    from pressmark.migrate.planning.id_map import IdentifierMap
+    from pressmark.migrate.planning.lists import IdentifierMap
     from pressmark.tabular.identifiers import Identifiers
 
-__all__ = ["Selection", "make_plan", "plan"]
+__all__ = ["catch_up", "make_plan", "plan"]
 
 _EVERY = 0.5  # seconds between two events
 # Objects that are planned together, and that one thread examines together.
@@ -55,22 +54,6 @@ _BATCH, _GROUP = 1024, 128
 _BLOCK = 4096
 # Files and directories that the destination adds to each object.
 _ADDED = {"ocfl": (5, 3), "bags": (4, 2), "pairtree": (0, 2), "vitro": (0, 1)}
-
-
-class Selection(Protocol):
-    """Omits objects of the source from a plan."""
-
-    def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> Sequence[bool]:
-        """Return for each object whether to migrate it."""
-
-    def left_out(self, identifier: str) -> None:
-        """Record an object that is in the source, but is left out because it is invalid."""
-
-    def gone(self) -> Iterator[str]:
-        """Yield the identifiers of expected objects that are not in the source, after all others."""
-
-    def new_ids(self) -> IdentifierMap | None:
-        """Return the map of the earlier run; :data:`None` if it had none."""
 
 
 def plan(
@@ -128,6 +111,52 @@ def plan(
     )
 
 
+def catch_up(
+    before: Plan | str | os.PathLike[str],
+    *,
+    work: str | os.PathLike[str] | None = None,
+    new_ids: IdentifierMap | None = None,
+    threads: int | None = None,
+    on_event: OnEvent | None = None,
+    **how: Any,
+) -> Plan:
+    """Plan the migration of all changes in the source since a finished run.
+
+    If the run caught up with earlier runs, these are included. Objects that are no longer in the source are warnings of
+    the kind ``gone``; the destination keeps them.
+
+    :param before: the plan or the work folder of the run
+    :param work: the new work folder; :data:`None` for :func:`work_folder`
+    :param new_ids: as for :func:`plan`; :data:`None` for the map of that run, if it had one
+    :param threads: as for :func:`plan`
+    :param on_event: as for :func:`plan`
+    :param how: options that differ from that run, such as ``move``; ``replace`` is on
+    :raises MigrationError: the plan is refused, the run is not finished, its map is damaged, or the work folder of an
+        earlier run is missing
+    :raises JobError: rows or entries of a run are damaged, or the work folder cannot be used
+    """
+    first = Plan.of(before)
+    folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
+    if state(first.work) != "finished":
+        what = f"the run in {first.work} is not finished; resume it (--resume) first"
+        raise MigrationError(first.options.source, first.options.destination, what)
+    of_before = asdict(first.options)
+    # Options of the stores that are not given again stay.
+    for name in ("source_options", "destination_options"):
+        if name in how:
+            how[name] = {**of_before[name], **(how[name] or {})}
+    options = make_options(**{**of_before, "replace": True, **how})
+    with work_errors(first.work), work_errors(folder), IdentifierIndex(first.work) as index:
+        return make_plan(
+            options,
+            folder,
+            new_ids=new_ids,
+            threads=threads,
+            selection=PreviousRuns(first, index, options.version),
+            on_event=on_event,
+        )
+
+
 def make_plan(
     options: Options,
     work: str | os.PathLike[str],
@@ -141,8 +170,7 @@ def make_plan(
     memory: int = 64 << 20,
     chunk_objects: int = jobs.FILES,
     chunk_bytes: int = jobs.BYTES,
-    selection: Selection | None = None,
-    before: str | None = None,
+    selection: PreviousRuns | None = None,
     on_event: OnEvent | None = None,
 ) -> Plan:
     """Write a plan, or refuse it: see :func:`plan` for parameters and errors.
@@ -151,8 +179,7 @@ def make_plan(
     :param memory: bytes for sorting paths; the rest is sorted on disk
     :param chunk_objects: objects in a chunk
     :param chunk_bytes: bytes in a chunk
-    :param selection: omits objects
-    :param before: the work folder of the run that this one catches up with
+    :param selection: the objects that the runs before a catch-up have migrated
     """
     folder = os.path.abspath(os.fspath(work))
     has_lists = not (ids is None and new_ids is None and selection is None)
@@ -173,18 +200,18 @@ def make_plan(
         mapping = selection.new_ids() if new_ids is None and selection is not None else new_ids
         if mapping is not None:
             planning.read_map(mapping)
-        with Collisions(folder, memory) as collisions:
+        with PathIndex(Path(folder), memory=memory) as paths:
             listed = None if ids is None else lists.HashedIdentifiers(ids, column, crlf)
-            planning.plan_objects(None if listed is None else iter(listed), collisions)
+            planning.plan_objects(None if listed is None else iter(listed), paths)
             planning.ids_sha256 = "" if listed is None else listed.sha256
             if new_ids is not None:  # identifiers of an earlier run's map may be gone
                 planning.check_map(listed=ids is not None)
-            collisions.add_conflicts(planning.conflicts, ignores_case(options))
+            planning.conflicts.add_collisions(paths, ignores_case(options))
         planning.check_space(mode, check_space)
         if planning.conflicts.errors:
             conflicts = planning.conflicts
             raise MigrationError(options.source, options.destination, conflicts.reason(), conflicts.path)
-        return planning.finish(mode, before)
+        return planning.finish(mode)
 
 
 @dataclass
@@ -225,10 +252,10 @@ class _Planning:
         size: tuple[int, int],
         resources: ExitStack,
     ) -> None:
-        self.selection: Selection | None = None
+        self.selection: PreviousRuns | None = None
         self.on_event: OnEvent = lambda _event: None
         self.totals = _Totals()
-        self.conflicts = resources.enter_context(PlanConflicts(folder))
+        self.conflicts = PlanConflicts(folder, resources)
         self._options = options
         self._folder = folder
         self._reported = self._started = monotonic()
@@ -256,9 +283,7 @@ class _Planning:
 
     def read_map(self, given: IdentifierMap) -> None:
         """Read the map of new identifiers."""
-        from pressmark.migrate.id_index import IdentifierIndex
-        from pressmark.migrate.planning.id_map import read_map
-        from pressmark.migrate.planning.lists import map_lines
+        from pressmark.migrate.planning.lists import map_lines, read_map
 
         self._map = self._resources.enter_context(IdentifierIndex(self._folder))
         read_map(given, self._map)
@@ -280,11 +305,11 @@ class _Planning:
             what = f"mapped to {quoted(new)}, but not in the source; correct the map"
             self.conflicts.add("map-unknown", [ConflictMember(identifier, "")], what, severity=severity)
 
-    def plan_objects(self, ids: Iterator[str] | None, collisions: Collisions) -> None:
+    def plan_objects(self, ids: Iterator[str] | None, paths: PathIndex) -> None:
         """Write the entries of all objects, or of those of a list."""
         batch: list[StoreObject] = []
         for item in self._source.all() if ids is None else self._source.listed(ids):
-            if isinstance(item, Row):
+            if isinstance(item, Entry):
                 self._leave_out(item)
             elif (row := self._source.invalid_row(item)) is not None:
                 if item.id is not None:
@@ -293,9 +318,9 @@ class _Planning:
             else:
                 batch.append(item)
             if len(batch) == _BATCH:
-                self._plan_batch(batch, collisions)
+                self._plan_batch(batch, paths)
                 batch = []
-        self._plan_batch(batch, collisions)
+        self._plan_batch(batch, paths)
         if self.selection is not None:
             for identifier in self.selection.gone():
                 self.conflicts.add("gone", [ConflictMember(identifier, "")])
@@ -308,7 +333,7 @@ class _Planning:
         if self.selection is not None:
             self.selection.left_out(identifier)
 
-    def _leave_out(self, row: Row) -> None:
+    def _leave_out(self, row: Entry) -> None:
         """Write the row of an object that is left out."""
         if row.status == "source_missing":
             self.totals.missing += 1
@@ -319,7 +344,7 @@ class _Planning:
 
     # --- the destination ------------------------------------------------------------------------------------------
 
-    def _plan_batch(self, batch: list[StoreObject], collisions: Collisions) -> None:
+    def _plan_batch(self, batch: list[StoreObject], paths: PathIndex) -> None:
         """Write the entries of some objects."""
         identifiers = [record.id or "" for record in batch]
         new = identifiers
@@ -333,7 +358,7 @@ class _Planning:
             keep = self.selection.changed(identifiers, [one.size for one in examined])
             self.totals.unchanged += len(keep) - sum(keep)
             examined = list(compress(examined, keep))
-        collisions.add([member for one in examined if (member := self._write_entry(one)) is not None])
+        add_paths(paths, [member for one in examined if (member := self._write_entry(one)) is not None])
         self._report()
 
     def _examine(self, group: Sequence[tuple[StoreObject, str, TargetPath]]) -> list[_Examined]:
@@ -381,7 +406,7 @@ class _Planning:
         assert record.id is not None
         if size.missing is not None:
             self._leave_out(
-                Row(
+                Entry(
                     *(examined.identifier, record.id, record.path, "", "source_missing"),
                     error_code="version-missing",
                     error=size.missing,
@@ -398,9 +423,12 @@ class _Planning:
             self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
         if examined.target is None or examined.own_path is None:
             return None
-        line = PlanEntry(
-            *(examined.identifier, record.id, record.path, examined.target, record.encapsulation),
-            *(size.files, size.bytes, size.entries),
+        line = Entry(
+            *(examined.identifier, record.id, record.path, examined.target),
+            files=size.files,
+            bytes=size.bytes,
+            entries=size.entries,
+            encapsulation=record.encapsulation,
         ).line()
         self._entries.write(line)
         self._add_chunk(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))
@@ -442,7 +470,7 @@ class _Planning:
         for kind, what in lack:
             self.conflicts.add(kind, message=what, severity=None if check and not there else WARNING)
 
-    def finish(self, mode: str, before: str | None) -> Plan:
+    def finish(self, mode: str) -> Plan:
         """Write the summary of the plan, and the chunks."""
         self._entries.commit()
         self._known.commit()
@@ -466,7 +494,7 @@ class _Planning:
             map_sha256=self._map_sha256,
             ids_sha256=self.ids_sha256,
             seconds=round(monotonic() - self._started, 3),
-            before=None if before is None else os.path.relpath(before, self._folder),
+            before=None if self.selection is None else os.path.relpath(self.selection.plan.work, self._folder),
         )
         parameters = {**self._options.record(), "entries": digest}
         jobs.WorkFolder.create(self._folder, Migrate(self._options), self._chunks, parameters)

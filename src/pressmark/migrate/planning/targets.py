@@ -1,17 +1,20 @@
-"""The paths of objects and of their files in the destination."""
+"""The destination of a plan: the paths of objects and of their files, the copy mode, and free space."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 
 from pressmark import stores
-from pressmark.errors import IdentifierError, quoted
+from pressmark.errors import BagError, IdentifierError, quoted
+from pressmark.fixity.copying import copy_files
 from pressmark.fs.names import encode_fs, is_utf8
-from pressmark.layouts import Pairtree, Vitro, layout_from_config
-from pressmark.migrate.options import Options
+from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
+from pressmark.migrate.options import Options, nearest_existing
+from pressmark.migrate.workdir import SCRATCH
 
-__all__ = ["TargetPath", "Targets"]
+__all__ = ["TargetPath", "Targets", "lack_of_space", "mode_of"]
 
 _PAIRTREE, _VITRO = "pairtree_root", "file_storage_root"
 # The directory of the content of a new object.
@@ -80,9 +83,7 @@ class Targets:
             return None if is_text else "the identifier is not UTF-8, as an OCFL inventory requires"
         if self._verbatim:
             return None
-        from pressmark.migrate.planning.bag_targets import unstorable_identifier
-
-        return unstorable_identifier(identifier, path, self._layout)
+        return _unstorable_identifier(identifier, path, self._layout)
 
     def conflict_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
         """Return the first file of an object whose name the kind of store does not allow on any system.
@@ -92,17 +93,14 @@ class Targets:
         # Bags and OCFL objects are stored as they are.
         if self._verbatim or self._kind not in ("ocfl", "bags"):
             return None
-        if self._kind == "bags":
-            from pressmark.migrate.planning.bag_targets import is_bag, same_in_manifest
-
-            if is_bag(names):
-                return None
+        if self._kind == "bags" and _is_bag(names):
+            return None
         strange = [name for name in names if not name.isascii()]
         for name in strange:
             if not is_utf8(encode_fs(name)):
                 where = "an inventory" if self._kind == "ocfl" else "a manifest"
                 return "refused-name", name, f"the name is not UTF-8, as {where} requires; rename the file"
-        return same_in_manifest(strange) if self._kind == "bags" else None
+        return _same_in_manifest(strange) if self._kind == "bags" else None
 
     def own_path(self, identifier: str, target: str, names: Sequence[str], encapsulation: str | None) -> str:
         """Return the exclusive path of an object: no other path may be equal to it, above it or below it.
@@ -135,3 +133,95 @@ class Targets:
         inside = _CONTENT[self._kind]
         for name in names:
             yield inside + (name if self._content_paths is None else self._content_paths.map_id(name))
+
+
+# --- folders of bags --------------------------------------------------------------------------------------------------
+
+
+def _unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> str | None:
+    """Return why a new bag cannot record its identifier; :data:`None` if it can, or if its path does."""
+    from pressmark.stores.bags.new_bag import is_writable_identifier  # only for bags
+    from pressmark.stores.bags.walk import IDENTIFIER
+
+    if is_writable_identifier(identifier):
+        return None
+    if layout is not None and layout.reversible and layout.unmap_path(path) == identifier:
+        return None
+    return f"the identifier cannot be written as an {IDENTIFIER}, which is one line of text"
+
+
+def _is_bag(names: Sequence[str]) -> bool:
+    """Return whether an object with files of these names is a bag, and is stored as that bag."""
+    return "bagit.txt" in names and any(name.startswith("manifest-") for name in names)
+
+
+def _same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
+    """Return the first path that equals another one in Unicode normalization form C (BagIt, section 6.1.1.3)."""
+    from pressmark.bagit.paths import normal_key  # only for bags
+
+    seen: dict[bytes, str] = {}
+    for name in names:
+        path = name
+        while path and seen.get(normal_key(encode_fs(path))) != path:
+            other = seen.setdefault(normal_key(encode_fs(path)), path)
+            if other != path:
+                what = f"{quoted(other)} is the same name in another Unicode normalization; rename one of the files"
+                return "normalization", path, what
+            path = path.rpartition("/")[0]
+    return None
+
+
+# --- the file system --------------------------------------------------------------------------------------------------
+
+
+_BLOCK = 4096  # bytes of the test file
+
+
+def mode_of(options: Options, folder: str) -> str:
+    """Return the copy mode of the plan: the expected one, before the first file is copied."""
+    if options.renames():
+        return "rename"
+    if options.copy_mode in ("auto", "reflink") and options.same_file_system():
+        can = _can_clone(options, folder)
+        return "reflink" if can or (can is None and options.copy_mode == "reflink") else "copy"
+    return "copy" if options.copy_mode == "auto" else options.copy_mode
+
+
+def _can_clone(options: Options, folder: str) -> bool | None:
+    """Return whether the file system of the destination clones files.
+
+    The work folder is used for the test; :data:`None` if it is on another file system.
+    """
+    if os.stat(folder).st_dev != os.stat(nearest_existing(options.destination)).st_dev:
+        return None
+    with tempfile.TemporaryDirectory(SCRATCH[1], SCRATCH[0], folder) as inside:
+        one, other = (os.path.join(os.fsencode(inside), name) for name in (b"one", b"other"))
+        with open(one, "wb") as file:
+            file.write(bytes(_BLOCK))
+        try:
+            return all(found.ok for _key, found in copy_files([(None, one, other)], (), mode="reflink"))
+        except (BagError, OSError):
+            return False
+
+
+def lack_of_space(destination: str, blocks: int, files: int, directories: int) -> list[tuple[str, str]]:
+    """Return whether the destination's file system lacks space or inodes: kind and message of each conflict.
+
+    :param blocks: bytes of the new files in blocks of 4 KiB, without directories
+    :param files: number of new files
+    :param directories: minimum number of new directories
+    """
+    if not hasattr(os, "statvfs"):
+        return []
+    place = nearest_existing(destination)
+    status = os.statvfs(place)
+    found = []
+    free = status.f_bavail * status.f_frsize
+    if blocks > free:
+        what = f"at least {blocks} bytes needed, {free} free; free space, or use another file system"
+        found.append(("space", f"{place}: {what}"))
+    # Some file systems allocate inodes on demand, and report none.
+    if status.f_files and files + directories > status.f_favail:
+        what = f"at least {files + directories} inodes needed, {status.f_favail} free; use another file system"
+        found.append(("inodes", f"{place}: {what}"))
+    return found

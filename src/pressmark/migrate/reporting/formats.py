@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pressmark.errors import ReportError
 from pressmark.fs.atomic import open_output
-from pressmark.migrate.rows import Row
+from pressmark.migrate.entry import ROW_KEYS, Entry
 
 __all__ = ["FORMATS", "Format", "format_of", "replaced", "write_rows"]
 
@@ -83,7 +83,7 @@ def format_of(path: str) -> Format:
     return found
 
 
-def write_rows(path: str, format: Format, rows: Iterable[tuple[bytes, Row]]) -> None:
+def write_rows(path: str, format: Format, rows: Iterable[tuple[bytes, Entry]]) -> None:
     """Write rows to a file.
 
     :param rows: each with its line of JSON
@@ -118,7 +118,7 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def _write_text(file: Any, format: Format, rows: Iterable[tuple[bytes, Row]]) -> None:
+def _write_text(file: Any, format: Format, rows: Iterable[tuple[bytes, Entry]]) -> None:
     if format is Format.JSONL:
         for line, _row in rows:
             file.write(line)
@@ -127,16 +127,16 @@ def _write_text(file: Any, format: Format, rows: Iterable[tuple[bytes, Row]]) ->
         file.write(block)
 
 
-def _csv(rows: Iterator[Row]) -> Iterator[bytes]:
+def _csv(rows: Iterator[Entry]) -> Iterator[bytes]:
     """Yield a CSV file in parts; bytes that are not UTF-8 are written unchanged, as in lists of identifiers."""
     held = io.StringIO(newline="")
     table = csv.writer(held, lineterminator="\n")
     # Readers treat a carriage return as a line end, and the csv module quotes only its own line terminator.
     quoted = csv.writer(held, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    table.writerow(Row._fields)
+    table.writerow(ROW_KEYS)
     while True:
         for row in islice(rows, _LINES):
-            (quoted if _has_return(row) else table).writerow(row)
+            (quoted if _has_return(row) else table).writerow(row.record().values())
         text = held.getvalue()
         if not text:
             return
@@ -145,7 +145,7 @@ def _csv(rows: Iterator[Row]) -> Iterator[bytes]:
         held.truncate()
 
 
-def _has_return(row: Row) -> bool:
+def _has_return(row: Entry) -> bool:
     return any("\r" in text for text in (row.id, row.source_id, row.source, row.target, row.error or ""))
 
 
@@ -165,14 +165,14 @@ def _encode(text: str) -> bytes:
 # --- Parquet ----------------------------------------------------------------------------------------------------------
 
 
-def _write_parquet(file: BinaryIO, rows: Iterable[tuple[bytes, Row]]) -> None:
+def _write_parquet(file: BinaryIO, rows: Iterable[tuple[bytes, Entry]]) -> None:
     """Write rows as Parquet; bytes that are not UTF-8 are written as ``\\udc80`` to ``\\udcff``."""
     pyarrow = importlib.import_module("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
     types = {"files": pyarrow.int64(), "bytes": pyarrow.int64()}
     types |= {"seconds": pyarrow.float64(), "started": pyarrow.timestamp("us", "UTC")}
-    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in Row._fields])
-    left = (row for _line, row in rows)
+    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in ROW_KEYS])
+    left = (row.record().values() for _line, row in rows)
     try:
         with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             while some := list(islice(left, _ROWS)):

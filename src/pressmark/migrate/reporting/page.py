@@ -10,12 +10,10 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from pressmark.html import render_page
+from pressmark.migrate.entry import GOOD, STATUSES
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import KINDS
-from pressmark.migrate.reporting.outcome import Outcome
-from pressmark.migrate.reporting.remedies import remedies_for
-from pressmark.migrate.reporting.summary import FIRST, Summary
-from pressmark.migrate.rows import GOOD, STATUSES
+from pressmark.migrate.reporting.outcome import FIRST, Outcome, Summary, remedies_for
 from pressmark.version import __version__
 
 __all__ = ["Verdict", "page_text", "verdict_of"]
@@ -140,7 +138,6 @@ def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
     """Return the variables of the template."""
     plan = outcome.plan
     options = plan.options
-    busy = summary.clock.busy
     return {
         "verdict": verdict_of(outcome, summary),
         "outcome": outcome,
@@ -154,13 +151,10 @@ def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:
         "modes": _MODES,
         "verified": _VERIFIED,
         "first": FIRST,
-        "busy": busy,
-        "rate": summary.done.objects / busy if busy >= 1 else None,
-        "speed": summary.done.bytes / busy if busy >= 1 else None,
         "warnings": _warnings(outcome),
         "settings": list(_settings(options)),
         "version": __version__,
-        "now": datetime.now(UTC).isoformat(timespec="seconds"),
+        "now": datetime.now(UTC),
     }
 
 
@@ -222,6 +216,6 @@ def _duration(seconds: float) -> str:
     return " ".join(words[:2])
 
 
-def _stamp(moment: str | None) -> str:
-    """Return a time of RFC 3339 without T and offset."""
-    return "" if moment is None else datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M:%S UTC")
+def _stamp(moment: datetime) -> str:
+    """Return a time in UTC without T and offset."""
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -8,8 +8,7 @@ from pressmark.html import check_writable, write_page
 from pressmark.migrate.execution.run_result import Run
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.reporting.formats import Format, format_of, write_rows
-from pressmark.migrate.reporting.outcome import outcome_of
-from pressmark.migrate.reporting.summary import Summary, count_rows, summarize
+from pressmark.migrate.reporting.outcome import Summary, count_rows, outcome_of, summarize
 
 __all__ = ["check_report", "report"]
 
@@ -28,6 +27,7 @@ def report(plan_or_work: Run | Plan | str | os.PathLike[str], path: str | os.Pat
     :return: the totals of the report
     :raises ReportError: the file cannot be written, or needs a package that is not installed
     :raises MigrationError: there is no plan
+    :raises JobError: the work folder of the run is damaged
     """
     target = os.fspath(path)
     chosen = format_of(target)
@@ -37,9 +37,10 @@ def report(plan_or_work: Run | Plan | str | os.PathLike[str], path: str | os.Pat
         from pressmark.migrate.reporting.page import page_text
 
         summary = summarize(outcome.lines())
+        summary.seconds = outcome.seconds
         write_page(target, page_text(outcome, summary))
     else:
-        summary = Summary()
+        summary = Summary(seconds=outcome.seconds)
         write_rows(target, chosen, count_rows(summary, outcome.lines()))
     return summary
 

@@ -13,8 +13,8 @@ from pressmark.bagit.bag_info import unfolded
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.validation.validate import validate
 from pressmark.fs.names import decode_fs
+from pressmark.migrate.entry import TransferError, status_of_problem
 from pressmark.migrate.transfer.content import Content
-from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.stores.bags.bag_object import listed_digests
 from pressmark.stores.bags.walk import IDENTIFIER
 

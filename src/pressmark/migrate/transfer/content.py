@@ -9,8 +9,8 @@ from typing import NamedTuple
 from pressmark.errors import ObjectError
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.object_state import entries_digest_of
-from pressmark.migrate.transfer.failures import TransferError
+from pressmark.migrate.entry import TransferError
+from pressmark.migrate.object_digest import entries_digest_of
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.stored_object import is_same_version, status_of
@@ -107,30 +107,35 @@ def all_files(store: Store, identifier: str, place: str) -> list[File]:
     with object_errors(store.root, identifier):
         others = list_tree(top, found, [])
     if others:
-        raise TransferError("source_invalid", "special-file", f"{decode_fs(others[0])} is neither file nor directory")
+        raise TransferError(
+            "source_invalid", "special-file", f"{decode_fs(others[0][1])} is neither file nor directory"
+        )
     return sorted(found)
 
 
-def list_tree(top: bytes, files: list[File], empty: list[File], below: bytes = b"") -> list[bytes]:
+def list_tree(top: bytes, files: list[File], empty: list[File]) -> list[File]:
     """Append the files of a tree to ``files``, and its empty directories to ``empty``.
 
-    :param below: a prefix for all names
-    :return: the paths of symbolic links and special files
+    :return: symbolic links and special files
     :raises OSError: a directory cannot be read
     """
-    others: list[bytes] = []
-    count = 0
-    with os.scandir(top) as entries:
-        for entry in entries:
-            count += 1
-            if entry.is_file(follow_symlinks=False):
-                files.append((below + entry.name, entry.path))
-            elif entry.is_dir(follow_symlinks=False):
-                others += list_tree(entry.path, files, empty, below + entry.name + b"/")
-            else:
-                others.append(entry.path)
-    if not count and below:
-        empty.append((below[:-1], top))
+    others: list[File] = []
+    left = [(b"", top)]
+    while left:
+        above, directory = left.pop()
+        is_empty = True
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                is_empty = False
+                name = above + entry.name
+                if entry.is_file(follow_symlinks=False):
+                    files.append((name, entry.path))
+                elif entry.is_dir(follow_symlinks=False):
+                    left.append((name + b"/", entry.path))
+                else:
+                    others.append((name, entry.path))
+        if is_empty and above:
+            empty.append((above[:-1], directory))
     return others
 
 
@@ -157,7 +162,7 @@ def check_unchanged(content: Content) -> None:
 
 
 def entries_of(content: Content) -> str:
-    """Return the state of all entries of an object: :func:`~pressmark.migrate.object_state.entries_digest`.
+    """Return the state of all entries of an object: :func:`~pressmark.migrate.object_digest.entries_digest`.
 
     :raises OSError: a file does not exist
     """

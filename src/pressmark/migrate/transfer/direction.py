@@ -12,25 +12,22 @@ from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Copying
 from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.object_digest import (
     ALGORITHM,
     FileDigests,
     compare,
+    has_same_content_times,
     mismatch,
     object_digest,
     read_files,
     with_known,
 )
-from pressmark.migrate.object_state import has_same_content_times
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import NameRules
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.content import Content, File, entries_of
-from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.reading import ContentReader, check_ocfl_object, check_rest
-from pressmark.stores import Store
+from pressmark.migrate.transfer.reading import check_ocfl_object, check_rest, read_content, read_target
 from pressmark.stores.exceptions import SourceError, object_errors
 
 if TYPE_CHECKING:
@@ -40,27 +37,27 @@ __all__ = ["CopyRecorder", "Direction"]
 
 
 class Direction(ABC):
-    """A migration from one kind of store to another; a context manager for a chunk.
+    """A migration from one kind of store to another: both stores, opened for a chunk; a context manager.
 
     :param options: options of the migration
-    :param source: the source of the objects
-    :param destination: the destination of the objects
+    :ivar source: the source of the objects
+    :ivar destination: the destination of the objects
     :cvar concurrent: several threads can store objects at a time, until :meth:`settle`
+    :raises StoreError: the source or the destination cannot be used
     """
 
-    concurrent = False
+    concurrent = True
 
-    def __init__(self, options: Options, source: Store, destination: Any) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
-        self.source = source
-        self.destination = destination
-        self.reader = ContentReader(options, source)
+        self.source = options.open_source()
+        self.destination: Any = cast("Any", options.open_destination())  # of the kind that a subclass stores in
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
         # The chunk is flushed as a whole.
         durable = not can_flush_filesystem()
-        self.writer = destination.writer(self.mode, options.links, durable_places=durable)
+        self.writer: Any = self.destination.writer(self.mode, options.links, durable_places=durable)
         # Objects that wait to be published, by identifier.
-        self.items: dict[str | bytes, InFlight] = {}
+        self.items: dict[str | bytes, Entry] = {}
         # The local file system enforces its own rules: other profiles are checked here.
         self.target_names = None if options.profile == "unix" else (NameRules(options), Targets(options))
 
@@ -73,20 +70,20 @@ class Direction(ABC):
     def __exit__(self, *error: Any) -> None:
         self.writer.__exit__(*error)
 
-    def prepare(self, entries: Sequence[PlanEntry]) -> None:
+    def prepare(self, entries: Sequence[Entry]) -> None:
         """Prepare all entries of the chunk at once, which is faster than one by one."""
         return None
 
     @abstractmethod
-    def begin(self, item: InFlight, replace: bool = False) -> bool:
-        """Store an object, and record its digest, size and copy mode in ``item``.
+    def begin(self, entry: Entry, replace: bool = False) -> bool:
+        """Store an object, and record its digest, size and copy mode in ``entry``.
 
         :param replace: replace the object at its path
         :return: whether it is stored; otherwise :meth:`settle` reports it
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
-    def store(self, item: InFlight, source: Any, replace: bool, **options: Any) -> bool:
+    def store(self, entry: Entry, source: Any, replace: bool, **options: Any) -> bool:
         """Write an object aside, until :meth:`settle`; or replace the object at its path.
 
         :param options: of the ``begin`` of the destination's writer
@@ -94,23 +91,23 @@ class Direction(ABC):
         """
         if replace:
             with self.destination.writer(self.mode, self.options.links, True) as writer:
-                self._stage(writer, item, source, options)
+                self._stage(writer, entry, source, options)
                 [stored] = writer.publish()
             if isinstance(stored, ObjectError):
                 raise stored
             return True
-        self._stage(self.writer, item, source, options)
-        self.items[item.entry.id] = item
+        self._stage(self.writer, entry, source, options)
+        self.items[entry.id] = entry
         return False
 
     @staticmethod
-    def _stage(writer: Any, item: InFlight, source: Any, options: dict[str, Any]) -> None:
-        staged = writer.begin(item.entry.id, source, **options)
+    def _stage(writer: Any, entry: Entry, source: Any, options: dict[str, Any]) -> None:
+        staged = writer.begin(entry.id, source, **options)
         writer.copy([staged])
         writer.end(staged)
 
-    def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
-        """Replace the different object at the path of an object, and record its copy mode in ``item``.
+    def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
+        """Replace the different object at the path of an object, and record its copy mode in ``entry``.
 
         :param content: of the object
         :param ours: its digests, by :meth:`read_source`
@@ -118,26 +115,26 @@ class Direction(ABC):
         :return: as for :meth:`begin`
         :raises ObjectError: it is not stored
         """
-        return self.begin(item, replace=True)
+        return self.begin(entry, replace=True)
 
-    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
+    def settle(self) -> Iterator[tuple[Entry, ObjectError | None]]:
         """Publish all waiting objects, and yield each with its error."""
         items, self.items = self.items, {}
         for staged, error in self.writer.commit():
             yield items[staged.identifier], error
 
-    def prune(self, entries: Iterator[PlanEntry]) -> None:
+    def prune(self, entries: Iterator[Entry]) -> None:
         """Remove empty directories above objects that are no longer in the source, if the kind requires it."""
         return None
 
-    def content(self, entry: PlanEntry) -> Content:
+    def content(self, entry: Entry) -> Content:
         """Return the content of an object, after checking its names, and an OCFL object itself.
 
         :raises ObjectError: the object does not exist, or cannot be read
         :raises TransferError: the object is invalid, or a name is not allowed
         :raises FileError: a file cannot be read
         """
-        content = self.reader.content(entry)
+        content = read_content(self.options, self.source, entry)
         if self.options.source_kind == "ocfl" and self.options.improper != "take":
             # Whether an object is valid does not depend on where it goes.
             path = self.source_path(entry)
@@ -146,7 +143,7 @@ class Direction(ABC):
         self.check_names(entry, content.files)
         return content
 
-    def check_names(self, entry: PlanEntry, files: Iterable[File]) -> None:
+    def check_names(self, entry: Entry, files: Iterable[File]) -> None:
         """Check the names of the files against the target system: they may have changed since the plan.
 
         :raises TransferError: a name is not allowed
@@ -161,28 +158,28 @@ class Direction(ABC):
             kind, path, why = conflict
             raise TransferError("refused_name", kind, f"{path!r}: {why}")
 
-    def source_path(self, entry: PlanEntry) -> bytes:
+    def source_path(self, entry: Entry) -> bytes:
         """Return the absolute path of an object in the source."""
         return os.path.join(os.path.abspath(os.fsencode(self.source.root)), encode_fs(entry.source))
 
-    def record_entries(self, item: InFlight, content: Content) -> None:
+    def record_entries(self, entry: Entry, content: Content) -> None:
         """With ``move`` and with hard links, record the state of the source before it is read: the source is removed
         only if it does not change again."""
         if self.options.move or self.options.copy_mode == "hardlink":
-            item.entries = self._entries(item, content)
+            entry.entries = self._entries(entry, content)
 
-    def _entries(self, item: InFlight, content: Content) -> str:
-        with object_errors(self.source.root, item.entry.source_id):
+    def _entries(self, entry: Entry, content: Content) -> str:
+        with object_errors(self.source.root, entry.source_id):
             return entries_of(content)
 
-    def record_copied(self, item: InFlight, content: Content) -> None:
+    def record_copied(self, entry: Entry, content: Content) -> None:
         """Record the parts that the destination does not support, and the change of status by a hard link."""
-        if item.mode == "hardlink":
-            linked = self._entries(item, content)
+        if entry.mode == "hardlink":
+            linked = self._entries(entry, content)
             # Linking changes only times of status change: any other change came from elsewhere.
-            if has_same_content_times(item.entries, linked):
-                item.entries = linked
-        item.note = content.left_out(self.options.to)
+            if has_same_content_times(entry.entries, linked):
+                entry.entries = linked
+        entry.error = content.left_out(self.options.to)
 
     def read_source(self, content: Content) -> FileDigests:
         """Read an object of the source, and compare it with its recorded digests.
@@ -194,13 +191,11 @@ class Direction(ABC):
         compare(read, content.known)
         return read
 
-    def read_target(self, entry: PlanEntry) -> list[FileDigests]:
-        """Read the object at the path of the new one: see :func:`pressmark.migrate.transfer.target.read_target`."""
-        from pressmark.migrate.transfer.target import read_target
-
+    def read_target(self, entry: Entry) -> list[FileDigests]:
+        """Read the object at the path of the new one: see :func:`pressmark.migrate.transfer.reading.read_target`."""
         return read_target(self.destination, entry)
 
-    def digest_of(self, _entry: PlanEntry, read: FileDigests) -> str:
+    def digest_of(self, _entry: Entry, read: FileDigests) -> str:
         """Return the digest of an object of the source.
 
         :param read: its digests, by :meth:`read_source`
@@ -211,16 +206,16 @@ class Direction(ABC):
 class CopyRecorder:
     """Records files while they are copied, and compares them with recorded digests.
 
-    :param item: the object
+    :param entry: the object
     :param content: its content
     """
 
-    def __init__(self, item: InFlight, content: Content) -> None:
+    def __init__(self, entry: Entry, content: Content) -> None:
         self.algorithms = with_known(content.known)
-        self._item = item
+        self._entry = entry
         self._known = content.known
         self._digests: dict[str, str] = {}
-        item.files = item.bytes = 0
+        entry.files = entry.bytes = 0
 
     def file(self, name: bytes, outcome: Outcome) -> None:
         """Record a file.
@@ -235,14 +230,14 @@ class CopyRecorder:
             if expected is not None and digests[algorithm] != expected:
                 raise mismatch(logical, algorithm, digests[algorithm], expected)
         self._digests[logical] = digests[ALGORITHM]
-        item = self._item
-        item.files += 1
-        item.bytes += outcome.size or 0
+        entry = self._entry
+        entry.files += 1
+        entry.bytes += outcome.size or 0
 
     def event(self, event: object) -> None:
         """Record the copy mode."""
         if isinstance(event, Copying):
-            self._item.mode = event.mode
+            self._entry.mode = event.mode
 
     def finish(self) -> None:
         """Record the digest of the object, and check that no file is missing.
@@ -252,4 +247,4 @@ class CopyRecorder:
         for algorithm, block in self._known.items():
             for name in block.keys() - self._digests.keys():
                 raise SourceError("mismatch", f"{name!r} not found, but its {algorithm} digest is recorded")
-        self._item.digest = object_digest(self._digests)
+        self._entry.digest = object_digest(self._digests)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from time import sleep
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
@@ -13,15 +15,12 @@ from pressmark.fixity.shared_copies import shared_copies
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
-from pressmark.migrate.object_state import entries_digest_of
+from pressmark.migrate.entry import Entry, Failure, TransferError, failure_of
+from pressmark.migrate.object_digest import ALGORITHM, entries_digest_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.content import all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction
-from pressmark.migrate.transfer.failures import TransferError, TransferFailure, failure_of
-from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.reading import bag_directory
+from pressmark.migrate.transfer.reading import bag_directory, has_recorded_digests, read_content, read_target
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.threads import Threads, resolve_threads
@@ -41,17 +40,17 @@ LARGE, OBJECTS, MOST_OBJECTS = 1 << 18, 8, 32
 
 
 def transfer_chunk(
-    options: Options, entries: Iterable[PlanEntry], on_object: Callable[[int], object] = lambda _nbytes: None
-) -> list[Row]:
+    options: Options, entries: Iterable[Entry], on_object: Callable[[int], object] = lambda _nbytes: None
+) -> list[Entry]:
     """Migrate objects, and return a row for each, in their order.
 
     :param on_object: called for each object that is done, with its size in bytes
     :raises StoreError: the source or the destination cannot be used
     """
-    return Transfer(options, options.open_source(), options.open_destination(), on_object).run(entries)
+    return Transfer(_direction(options), on_object).run(entries)
 
 
-def _direction(options: Options, source: Store, destination: Store) -> Direction:
+def _direction(options: Options) -> Direction:
     """Return what stores objects in the destination; its module is imported on first use."""
     made: type[Direction]
     if options.to == "bags":
@@ -64,38 +63,29 @@ def _direction(options: Options, source: Store, destination: Store) -> Direction
         from pressmark.migrate.transfer.to_pairtree_vitro import ToVitro as made
     else:
         from pressmark.migrate.transfer.to_pairtree_vitro import ToPairtree as made
-    return made(options, source, destination)
+    return made(options)
 
 
 class Transfer:
     """The transfer of the objects of a chunk.
 
-    :param options: options of the migration
-    :param source: the source of the objects
-    :param destination: the destination of the objects
+    :param direction: stores the objects
     :param on_object: called for each object that is done, with its size in bytes
     """
 
-    def __init__(
-        self,
-        options: Options,
-        source: Store,
-        destination: Store,
-        on_object: Callable[[int], object] = lambda _nbytes: None,
-    ) -> None:
+    def __init__(self, direction: Direction, on_object: Callable[[int], object]) -> None:
         self._on_object = on_object
-        self._options = options
-        self._source = source
-        self._destination = destination
-        self._direction = _direction(options, source, destination)
-        self._batch = RENAMES if options.renames() else BATCH
-        self._full: TransferFailure | None = None
+        self._direction = direction
+        self._options = direction.options
+        self._source: Store = direction.source
+        self._destination: Store = direction.destination
+        self._full: Failure | None = None
         self._host = host()
 
-    def run(self, entries: Iterable[PlanEntry]) -> list[Row]:
+    def run(self, entries: Iterable[Entry]) -> list[Entry]:
         """Transfer objects, and return their rows once everything is on the disk."""
         entries = list(entries)
-        items: list[InFlight] = []
+        items: list[Entry] = []
         with self._direction:
             self._direction.prepare(entries)
             for batch in self._batches(entries):
@@ -105,30 +95,33 @@ class Transfer:
                 with store_errors(self._destination.root):
                     flush_filesystem(os.fsencode(self._destination.root))
             if self._options.verify == "reread":
-                for item in items:
-                    if item.status == "ok":
-                        self._reread(item)
-        return [item.row(self._host) for item in items]
+                for entry in items:
+                    if entry.status == "ok":
+                        self._reread(entry)
+            for entry in items:
+                entry.algorithm = None if entry.digest is None else ALGORITHM
+        return items
 
-    def _batches(self, entries: Iterable[PlanEntry]) -> Iterator[list[PlanEntry]]:
+    def _batches(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         """Yield the objects that are moved into the destination together."""
-        batch: list[PlanEntry] = []
+        most = RENAMES if self._options.renames() else BATCH
+        batch: list[Entry] = []
         size = 0
         for entry in entries:
             batch.append(entry)
             size += entry.bytes
-            if len(batch) >= self._batch or size >= BATCH_BYTES:
+            if len(batch) >= most or size >= BATCH_BYTES:
                 yield batch
                 batch, size = [], 0
         yield batch
 
-    def _transfer(self, entries: Sequence[PlanEntry]) -> list[InFlight]:
+    def _transfer(self, entries: Sequence[Entry]) -> list[Entry]:
         """Transfer objects, the large ones several at a time: the files of one seldom keep all lanes and cores busy."""
         large = [entry.bytes >= LARGE for entry in entries]
         if sum(large) < 2 or not self._direction.concurrent or self._options.renames():
             return [self._begun(entry) for entry in entries]
-        items: list[InFlight | Future[InFlight]] = []
-        in_flight: deque[Future[InFlight]] = deque()
+        items: list[Entry | Future[Entry]] = []
+        in_flight: deque[Future[Entry]] = deque()
         threads = min(OBJECTS * resolve_threads(None), MOST_OBJECTS)
         with shared_copies(), Threads(threads, "pressmark-object") as pool:
             for entry, is_large in zip(entries, large, strict=True):
@@ -139,29 +132,33 @@ class Transfer:
                     in_flight.popleft().result()
                 in_flight.append(pool.submit(self._begun, entry))
                 items.append(in_flight[-1])
-            return [item if isinstance(item, InFlight) else item.result() for item in items]
+            return [item if isinstance(item, Entry) else item.result() for item in items]
 
     # --- one object -----------------------------------------------------------------------------------------------
 
-    def _begun(self, entry: PlanEntry) -> InFlight:
-        item = InFlight(entry)
-        self._try(item)
-        item.pause()
-        self._on_object(entry.bytes)
-        return item
+    def _begun(self, planned: Entry) -> Entry:
+        begun = monotonic()
+        started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        entry = replace(planned, status="copy_failed", files=0, bytes=0, entries="", started=started, host=self._host)
+        self._try(entry, planned)
+        if entry.mode == "rename":
+            entry.files, entry.bytes = planned.files, planned.bytes
+        entry.seconds = round(monotonic() - begun, 6)
+        self._on_object(planned.bytes)
+        return entry
 
-    def _try(self, item: InFlight) -> None:
+    def _try(self, entry: Entry, planned: Entry) -> None:
         """Transfer an object; try again after errors that may pass."""
         if self._full is not None:
-            item.fail(self._full)
+            entry.fail(self._full)
             return
         exists = False
         for number in range(len(WAITS) + 1):
             try:
                 if exists:
-                    self._compare(item)
-                elif self._direction.begin(item):
-                    self._arrived(item)
+                    self._compare(entry)
+                elif self._direction.begin(entry):
+                    self._arrived(entry)
                 return
             except (PressmarkError, SourceError, OSError) as error:
                 if isinstance(error, ObjectError) and error.kind == "exists" and not exists:
@@ -169,16 +166,16 @@ class Transfer:
                     continue
                 failure = self._failure(error)
                 if failure.status == "source_missing" and self._options.renames():
-                    if self._was_moved(item):
+                    if self._was_moved(entry, planned):
                         return
-                    failure = self._perhaps_moved(item.entry, failure)
+                    failure = self._perhaps_moved(entry, failure)
                 if not failure.transient or number == len(WAITS):
-                    item.fail(failure)
+                    entry.fail(failure)
                     self._full = failure if failure.full else None
                     return
             sleep(WAITS[number])
 
-    def _failure(self, error: Exception) -> TransferFailure:
+    def _failure(self, error: Exception) -> Failure:
         if isinstance(error, SourceError):
             error = ObjectError(self._destination.root, "", error.kind, error.reason)
         elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
@@ -193,44 +190,42 @@ class Transfer:
             return failure._replace(status="source_invalid", code="missing")
         return failure
 
-    def _arrived(self, item: InFlight) -> None:
-        if item.mode == "rename":
-            item.status, item.verify = "ok", "moved"
+    def _arrived(self, entry: Entry) -> None:
+        if entry.mode == "rename":
+            entry.status, entry.verify = "ok", "moved"
         elif self._options.verify == "none":
-            item.status = "unverified"
+            entry.status = "unverified"
         else:
-            item.status, item.verify = "ok", "copy"
+            entry.status, entry.verify = "ok", "copy"
 
     def _settle(self) -> None:
-        for item, error in self._direction.settle():
+        for entry, error in self._direction.settle():
             if error is None:
-                self._arrived(item)
+                self._arrived(entry)
             elif error.kind == "exists":
-                self._compare_again(item)
+                self._compare_again(entry)
             else:
-                item.fail(self._failure(error))
+                entry.fail(self._failure(error))
 
-    def _compare_again(self, item: InFlight) -> None:
+    def _compare_again(self, entry: Entry) -> None:
         """Compare with an object that another run has stored in the meantime."""
         try:
-            self._compare(item)
+            self._compare(entry)
         except (PressmarkError, SourceError, OSError) as error:
-            item.fail(self._failure(error))
+            entry.fail(self._failure(error))
 
-    def _was_moved(self, item: InFlight) -> bool:
+    def _was_moved(self, entry: Entry, planned: Entry) -> bool:
         """Record an object that an earlier run has moved out of the source; return whether it was moved."""
-        entry = item.entry
         try:
-            if not self._is_as_planned(entry):
+            if not self._is_as_planned(planned):
                 return False
         except (PressmarkError, OSError):
             return False
         self._direction.prune(iter([entry]))
-        item.files, item.bytes = entry.files, entry.bytes
-        item.status, item.verify, item.mode = "ok", "moved", "rename"
+        entry.status, entry.verify, entry.mode = "ok", "moved", "rename"
         return True
 
-    def _perhaps_moved(self, entry: PlanEntry, failure: TransferFailure) -> TransferFailure:
+    def _perhaps_moved(self, entry: Entry, failure: Failure) -> Failure:
         """Add to the failure of an object missing from the source whether the destination has its identifier."""
         try:
             self._destination.get(entry.id)
@@ -239,7 +234,7 @@ class Transfer:
         what = "the destination has an object with this identifier, possibly the only copy, that differs from the plan"
         return failure._replace(message=f"{failure.message}; {what}; compare it with a backup")
 
-    def _is_as_planned(self, entry: PlanEntry) -> bool:
+    def _is_as_planned(self, entry: Entry) -> bool:
         """Return whether the object in the destination is the planned one: renaming a directory keeps the times in it.
 
         :raises ObjectError: the destination has no such object
@@ -260,56 +255,53 @@ class Transfer:
 
     # --- objects that exist ---------------------------------------------------------------------------------------
 
-    def _compare(self, item: InFlight) -> None:
+    def _compare(self, entry: Entry) -> None:
         """Compare an object with the one at its path; replace a different one if the options ask for it.
 
         :raises FileError: a file of either object cannot be read
         """
         # It may be at another path than the planned one, which is free then.
-        item.entry = item.entry._replace(target=self._destination.find(item.entry.id).path)
-        entry, direction = item.entry, self._direction
-        content = direction.reader.content(entry)
+        entry.target = self._destination.find(entry.id).path
+        direction = self._direction
+        content = read_content(self._options, self._source, entry)
         # Before the files are read: later changes must not pass for what was compared.
         with object_errors(self._source.root, entry.source_id):
-            item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
-            item.entries = entries_of(content)
+            entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)
+            entry.entries = entries_of(content)
         ours = direction.read_source(content)
-        item.digest, item.mode = direction.digest_of(entry, ours), None
-        item.files = len(ours.digests)
+        entry.digest, entry.mode = direction.digest_of(entry, ours), None
+        entry.files = len(ours.digests)
         try:
             theirs = direction.read_target(entry)
         except SourceError as error:
             what = f"the object in the destination is damaged: {error.reason}; move it elsewhere, and migrate it again"
             raise TransferError("digest_mismatch", "damaged", what) from None
         if any(found.whole == ours.whole for found in theirs):
-            item.status, item.verify = "exists_same", "reread"
-            item.failure = None
-            item.note = content.left_out(self._options.to)
+            entry.status, entry.verify = "exists_same", "reread"
+            entry.error = content.left_out(self._options.to)
         elif self._options.replace:
-            if direction.replace(item, content, ours, theirs):
-                self._arrived(item)
+            if direction.replace(entry, content, ours, theirs):
+                self._arrived(entry)
         else:
             what = f"the object at {entry.target!r} has different files; replace it (--replace), or omit this object"
             raise TransferError("exists_different", "exists", what)
 
-    def _reread(self, item: InFlight) -> None:
+    def _reread(self, entry: Entry) -> None:
         """Read an object in the destination, and compare it with the copy; a moved object, with its own digests."""
-        from pressmark.migrate.transfer.target import has_recorded_digests, read_target
-
         try:
-            if item.verify == "moved" and not has_recorded_digests(self._destination, item.entry):
+            if entry.verify == "moved" and not has_recorded_digests(self._destination, entry):
                 return
-            found = read_target(self._destination, item.entry, thorough=True)
+            found = read_target(self._destination, entry, thorough=True)
         except SourceError as error:
-            item.fail(TransferFailure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
+            entry.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
             return
         except (PressmarkError, OSError) as error:
             failure = failure_of(error)
-            item.fail(failure._replace(status="unverified", message=f"cannot be read again: {failure.message}"))
+            entry.fail(failure._replace(status="unverified", message=f"cannot be read again: {failure.message}"))
             return
-        if item.verify == "moved":
-            item.digest = found[0].whole  # equal to the recorded digests
-        item.verify = "reread"
-        if all(one.whole != item.digest for one in found):
+        if entry.verify == "moved":
+            entry.digest = found[0].whole  # equal to the recorded digests
+        entry.verify = "reread"
+        if all(one.whole != entry.digest for one in found):
             what = "the object in the destination differs from the source; migrate it again with --replace"
-            item.fail(TransferFailure("digest_mismatch", "mismatch", what))
+            entry.fail(Failure("digest_mismatch", "mismatch", what))

@@ -21,6 +21,7 @@ from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.trees import longest_inside
+from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.object_digest import (
     ALGORITHM,
     FileDigests,
@@ -30,14 +31,10 @@ from pressmark.migrate.object_digest import (
     with_known,
 )
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, all_files
 from pressmark.migrate.transfer.direction import CopyRecorder
-from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests
+from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests, read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
-from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.history import version_names
@@ -64,10 +61,11 @@ class OcflToOcfl(BulkDirection):
     """Moves or copies whole objects."""
 
     source: OcflRoot
+    concurrent = False
 
-    def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
-        super().__init__(options, source, destination)
-        self._from = os.path.abspath(os.fsencode(source.root))
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._from = os.path.abspath(os.fsencode(self.source.root))
         self._renames = options.renames()
         # The lock of the source, held while a batch of objects is moved.
         self._lock = ExitStack()
@@ -84,8 +82,7 @@ class OcflToOcfl(BulkDirection):
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
 
-    def begin(self, item: InFlight, replace: bool = False) -> bool:
-        entry = item.entry
+    def begin(self, entry: Entry, replace: bool = False) -> bool:
         if entry.id != entry.source_id:
             what = f"its inventories contain the identifier {entry.source_id!r}, which cannot be changed"
             raise TransferError("refused_name", "id-in-inventory", f"{what}; omit it from the map")
@@ -96,25 +93,25 @@ class OcflToOcfl(BulkDirection):
         if self._renames:
             if not self._is_sound(entry, path):
                 check_ocfl_object(entry, path, self.destination.version)
-            item.files, item.bytes, item.mode = entry.files, entry.bytes, "rename"
+            entry.mode = "rename"
             self.writer.adopt(entry.id, path, self.places.get(entry.id))
         else:
-            self._copy(item, path)
-        self.items[entry.id] = item
+            self._copy(entry, path)
+        self.items[entry.id] = entry
         return False
 
-    def replace(self, item: InFlight, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> bool:
+    def replace(self, entry: Entry, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> bool:
         """Copy the versions that the object at the path does not have yet, one by one."""
-        entry, path = item.entry, self.source_path(item.entry)
+        path = self.source_path(entry)
         check_ocfl_object(entry, path, self.destination.version)
         target = os.path.join(self._base, encode_fs(entry.target))
         for name in _later_versions(entry, path, target, ours, theirs[0]):
-            self._copy_version(item, self._next_version(entry, name, _read(target + b"/" + _INVENTORY)), ours)
+            self._copy_version(entry, self._next_version(entry, name, _read(target + b"/" + _INVENTORY)), ours)
         if _read(target + b"/" + _INVENTORY) != _read(path + b"/" + _INVENTORY):
             raise ObjectError(self.destination.root, entry.id, "changed", "changed by another run; migrate it again")
         return True
 
-    def _next_version(self, entry: PlanEntry, name: str, data: bytes) -> UnfinishedVersion:
+    def _next_version(self, entry: Entry, name: str, data: bytes) -> UnfinishedVersion:
         """Return a version in the source that can be added to the object of an inventory.
 
         :raises TransferError: it cannot be added
@@ -129,12 +126,12 @@ class OcflToOcfl(BulkDirection):
             raise TransferError("exists_different", "version", what)
         return found
 
-    def _copy_version(self, item: InFlight, version: UnfinishedVersion, ours: FileDigests) -> None:
+    def _copy_version(self, entry: Entry, version: UnfinishedVersion, ours: FileDigests) -> None:
         """Copy a version aside, compare it with its inventory and what was read before, and add it to the object.
 
         :raises SourceError: of kind ``mismatch``
         """
-        entry, room = item.entry, self.writer.new_path()
+        room = self.writer.new_path()
         name, algorithm = version.name, version.document["digestAlgorithm"]
         recorded = {decode_fs(path): {algorithm: digest} for path, digest in content_of(version.document, name).items()}
 
@@ -147,7 +144,7 @@ class OcflToOcfl(BulkDirection):
 
         def note(event: object) -> None:
             if isinstance(event, Copying):
-                item.mode = event.mode
+                entry.mode = event.mode
 
         source, staged = (os.path.join(top, encode_fs(name)) for top in (self.source_path(entry), room))
         algorithms = with_known({algorithm: {}})
@@ -161,7 +158,7 @@ class OcflToOcfl(BulkDirection):
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
 
-    def _is_sound(self, entry: PlanEntry, path: bytes) -> bool:
+    def _is_sound(self, entry: Entry, path: bytes) -> bool:
         """Return whether an object is valid by a quick check; otherwise the full check decides.
 
         The quick check covers the most frequent objects: one version, and nothing beside it.
@@ -197,13 +194,12 @@ class OcflToOcfl(BulkDirection):
                 _regular(version + b"/" + folder, decode_fs(head + b"/" + folder + b"/"), found)
             return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
 
-    def _copy(self, item: InFlight, path: bytes) -> None:
+    def _copy(self, entry: Entry, path: bytes) -> None:
         """Copy an object aside, and compare all copied files with its inventories."""
-        entry = item.entry
         if self.options.move:
-            self.record_entries(item, self.reader.content(entry))
+            self.record_entries(entry, read_content(self.options, self.source, entry))
         room = self.writer.new_path()
-        copied = CopyRecorder(item, Content([], {}, []))
+        copied = CopyRecorder(entry, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
 
         def note(name: bytes, outcome: Any) -> None:
@@ -217,14 +213,14 @@ class OcflToOcfl(BulkDirection):
             checked = check_ocfl_object(entry, room, self.destination.version)
             for file in checked.unread_files():
                 compare_digests(file, digests[file.path])
-            item.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
+            entry.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
             self.writer.adopt(entry.id, room, self.places.get(entry.id))
         except BaseException:
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
             raise
 
-    def _algorithms(self, entry: PlanEntry, path: bytes) -> tuple[str, ...]:
+    def _algorithms(self, entry: Entry, path: bytes) -> tuple[str, ...]:
         try:
             document = read_inventory(_read(path + b"/" + _INVENTORY))
         except (FileNotFoundError, NotADirectoryError):
@@ -234,15 +230,15 @@ class OcflToOcfl(BulkDirection):
         algorithm = document.get("digestAlgorithm")
         return (ALGORITHM, algorithm) if algorithm == "sha256" else (ALGORITHM,)
 
-    def _missing(self, entry: PlanEntry) -> ObjectError:
+    def _missing(self, entry: Entry) -> ObjectError:
         return ObjectError(self.source.root, entry.source_id, "missing", f"no object at {entry.source!r}")
 
-    def read_target(self, entry: PlanEntry) -> list[FileDigests]:
+    def read_target(self, entry: Entry) -> list[FileDigests]:
         self.finish_target(entry)
         files = all_files(self.destination, entry.id, entry.target)
         return [read_files((decode_fs(name), path) for name, path in files)]
 
-    def digest_of(self, entry: PlanEntry, read: FileDigests) -> str:
+    def digest_of(self, entry: Entry, read: FileDigests) -> str:
         """Return the digest of the newest version, regardless of other content of the object."""
         try:
             return _newest_digest(self.source_path(entry), read.digests)
@@ -250,7 +246,7 @@ class OcflToOcfl(BulkDirection):
             what = f"{INVENTORY} cannot be read ({error}); check the store"
             raise TransferError("source_invalid", "improper", what) from None
 
-    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
+    def settle(self) -> Iterator[tuple[Entry, ObjectError | None]]:
         items, self.items = self.items, {}
         if not items:
             return
@@ -262,7 +258,7 @@ class OcflToOcfl(BulkDirection):
         results = [(items[staged.identifier], error) for staged, error in committed]
         if self._renames:
             # Directories that could not be removed at once.
-            self.prune(item.entry for item, error in results if error is None)
+            self.prune(entry for entry, error in results if error is None)
         yield from results
 
     def _prune_above(self, moved: StagedObject) -> None:
@@ -280,7 +276,7 @@ class OcflToOcfl(BulkDirection):
             return False
         return True
 
-    def prune(self, entries: Iterator[PlanEntry]) -> None:
+    def prune(self, entries: Iterator[Entry]) -> None:
         """Remove empty directories above objects that are no longer in the source."""
         with self._staging.lock():
             for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
@@ -289,9 +285,7 @@ class OcflToOcfl(BulkDirection):
                     prune_empty_parents(self._from, above)
 
 
-def _later_versions(
-    entry: PlanEntry, source: bytes, target: bytes, ours: FileDigests, theirs: FileDigests
-) -> list[str]:
+def _later_versions(entry: Entry, source: bytes, target: bytes, ours: FileDigests, theirs: FileDigests) -> list[str]:
     """Return the versions that an object of the destination does not have yet.
 
     :param ours: the digests of all files of the object in the source

@@ -1,4 +1,4 @@
-"""The objects of the source, looked up and listed."""
+"""The objects of the source and of the destination: looked up, listed, read, and compared with recorded digests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from pressmark.errors import PressmarkError
 from pressmark.fixity import ALGORITHMS, hash_file
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of, status_of_problem
+from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, read_files, with_known
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import (
     Content,
     File,
@@ -19,10 +21,9 @@ from pressmark.migrate.transfer.content import (
     list_tree,
     listed,
 )
-from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.reports import ERROR
 from pressmark.stores import Store, StoredObject, StoreObject
-from pressmark.stores.exceptions import object_errors
+from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.ocfl.checking.checked import Checked, ContentFile
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import StoredTree
@@ -37,14 +38,20 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = [
-    "ContentReader",
     "bag_directory",
     "check_ocfl_object",
     "check_rest",
     "compare_digests",
+    "encapsulated",
+    "has_recorded_digests",
     "locate_source",
+    "locate_target",
     "object_path",
     "ocfl_content",
+    "read_content",
+    "read_target",
+    "target_files",
+    "verify_object",
 ]
 
 # Problems of a content file that copying it meets, too.
@@ -73,99 +80,88 @@ def bag_directory(store: Store, found: StoredObject) -> bytes | None:
     return cast("BagObject", found).bag_path
 
 
-class ContentReader:
-    """Lists the content of source objects.
+def read_content(options: Options, store: Store, entry: Entry) -> Content:
+    """Return the content of an object of the source.
 
-    :param options: options of the migration
-    :param store: the source
+    :raises ObjectError: the object does not exist, or cannot be read
+    :raises TransferError: the object is invalid
     """
+    if options.verbatim and options.to == "ocfl":
+        return Content(all_files(store, entry.source_id, entry.source), {}, [])
+    follow = options.links == "follow"
+    place, name = encapsulated(store, entry)
+    top = _alone(entry, place, name) if name else None
+    if top is not None:
+        return _tree(store, entry, top, entry.encapsulation, follow)
+    found = locate_source(options, store, entry.in_source())
+    if isinstance(found, OcflObject):
+        return ocfl_content(found)
+    bag = bag_directory(store, found)
+    if bag is not None:
+        from pressmark.migrate.transfer.bag_content import check_bag, with_manifests  # only for bags
 
-    def __init__(self, options: Options, store: Store) -> None:
-        self._options = options
-        self._store = store
-        self._base = os.fsencode(store.root)
-        self._follow = options.links == "follow"
-        self._unwrap = options.to != "bags"
-        self._all_files = options.verbatim and options.to == "ocfl"
+        check_bag(bag)
+        return with_manifests(_tree(store, entry, bag, None, follow), bag, options.to != "bags")
+    if store.kind == "pairtree" and not follow:
+        _refuse_links(found.path, [name for name, _path in found.files()])
+    content = content_of(found)
+    # Several files may belong to several versions: others may replace one at a time.
+    seen = [(path, status_of(path)) for _name, path in content.files] if len(content.files) > 1 else []
+    return content._replace(seen=seen)
 
-    def content(self, entry: PlanEntry) -> Content:
-        """Return the content of an object.
 
-        :raises ObjectError: the object does not exist, or cannot be read
-        :raises TransferError: the object is invalid
-        """
-        if self._all_files:
-            return Content(all_files(self._store, entry.source_id, entry.source), {}, [])
-        place, name = self.encapsulated(entry)
-        if name:
-            top = self._alone(entry, place, name)
-            if top is not None:
-                return self._tree(entry, top, entry.encapsulation)
-        found = locate_source(self._options, self._store, entry.record())
-        if isinstance(found, OcflObject):
-            return ocfl_content(found)
-        bag = bag_directory(self._store, found)
-        if bag is not None:
-            return self._of_bag(entry, bag)
-        if self._store.kind == "pairtree" and not self._follow:
-            self._refuse_links(found.path, [name for name, _path in found.files()])
-        content = content_of(found)
-        # Several files may belong to several versions: others may replace one at a time.
-        seen = [(path, status_of(path)) for _name, path in content.files] if len(content.files) > 1 else []
-        return content._replace(seen=seen)
+def encapsulated(store: Store, entry: Entry) -> tuple[bytes, bytes]:
+    """Return the directory of an object of a Pairtree and the name of its encapsulating directory, by the plan.
 
-    def encapsulated(self, entry: PlanEntry) -> tuple[bytes, bytes]:
-        """Return the directory of an object of a Pairtree and the name of its encapsulating directory, by the plan.
+    Both are empty without an encapsulating directory, and for a source of another kind.
+    """
+    if entry.encapsulation is None or store.kind != "pairtree":
+        return b"", b""
+    return os.fsencode(store.root) + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
 
-        Both are empty without an encapsulating directory, and for a source of another kind.
-        """
-        if entry.encapsulation is None or self._store.kind != "pairtree":
-            return b"", b""
-        return self._base + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
 
-    @staticmethod
-    def _alone(entry: PlanEntry, place: bytes, name: bytes) -> bytes | None:
-        """Return the encapsulating directory if nothing else is beside it, :data:`None` otherwise."""
-        try:
-            beside = os.listdir(place)
-        except OSError:
+def _alone(entry: Entry, place: bytes, name: bytes) -> bytes | None:
+    """Return the encapsulating directory if nothing else is beside it, :data:`None` otherwise."""
+    try:
+        beside = os.listdir(place)
+    except OSError:
+        return None
+    if len(entry.source.rpartition("/")[2]) == 1:
+        return place + b"/" + name if beside == [name] else None
+    for one in beside:
+        # A name of one or two characters extends the ppath.
+        if one != name and (len(one) > 2 or not os.path.isdir(place + b"/" + one)):
             return None
-        if len(entry.source.rpartition("/")[2]) == 1:
-            return place + b"/" + name if beside == [name] else None
-        for one in beside:
-            # A name of one or two characters extends the ppath.
-            if one != name and (len(one) > 2 or not os.path.isdir(place + b"/" + one)):
-                return None
-        return place + b"/" + name if name in beside else None
+    return place + b"/" + name if name in beside else None
 
-    def _tree(self, entry: PlanEntry, top: bytes, encapsulation: str | None) -> Content:
-        files: list[File] = []
-        empty: list[File] = []
-        seen = [(top, status_of(top))]
-        with object_errors(self._store.root, entry.source_id):
-            links = list_tree(top, files, empty)
-        if links and self._follow:
-            found = self._store.locate(entry.record())
-            return content_of(found)._replace(encapsulation=encapsulation, seen=seen)
-        if links:
-            raise link_error(links[0])
-        files.sort()
-        return Content(files, {}, empty, encapsulation, top, seen)
 
-    @staticmethod
-    def _refuse_links(top: bytes, names: list[str]) -> None:
-        for name in names:
-            path = top
-            for part in encode_fs(name).split(b"/"):
-                path = os.path.join(path, part)
-                if os.path.islink(path):
-                    raise link_error(path)
+def _tree(store: Store, entry: Entry, top: bytes, encapsulation: str | None, follow: bool) -> Content:
+    """Return the content of a directory.
 
-    def _of_bag(self, entry: PlanEntry, path: bytes) -> Content:
-        from pressmark.migrate.transfer.bag_content import check_bag, with_manifests
+    :param follow: follow symbolic links
+    :raises TransferError: there are links that are not followed
+    """
+    files: list[File] = []
+    empty: list[File] = []
+    seen = [(top, status_of(top))]
+    with object_errors(store.root, entry.source_id):
+        links = list_tree(top, files, empty)
+    if links and follow:
+        found = store.locate(entry.in_source())
+        return content_of(found)._replace(encapsulation=encapsulation, seen=seen)
+    if links:
+        raise link_error(links[0][1])
+    files.sort()
+    return Content(files, {}, empty, encapsulation, top, seen)
 
-        check_bag(path)
-        return with_manifests(self._tree(entry, path, None), path, self._unwrap)
+
+def _refuse_links(top: bytes, names: list[str]) -> None:
+    for name in names:
+        path = top
+        for part in encode_fs(name).split(b"/"):
+            path = os.path.join(path, part)
+            if os.path.islink(path):
+                raise link_error(path)
 
 
 def ocfl_content(found: OcflObject) -> Content:
@@ -190,7 +186,7 @@ def ocfl_content(found: OcflObject) -> Content:
     return Content(files, known, [], unversioned=_unversioned(found))
 
 
-def check_ocfl_object(entry: PlanEntry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
+def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
     """Check an object against the specification, apart from its content.
 
     :param directory: the object, or a copy of it
@@ -268,3 +264,159 @@ def _unversioned(found: OcflObject) -> list[str]:
     if rest:
         texts.append(listed(rest))
     return texts
+
+
+# --- the destination --------------------------------------------------------------------------------------------------
+
+
+_Digests = Mapping[str, Mapping[str, str]]
+
+
+def locate_target(store: Store, entry: Entry) -> StoredObject:
+    """Return an object of the destination.
+
+    :raises ObjectError: the object does not exist
+    """
+    return store.locate(StoreObject(entry.id, entry.target, True, None, ()))
+
+
+def target_files(store: Store, entry: Entry) -> list[tuple[str, bytes]]:
+    """Return the files of an object of the destination: of a bag all files, tag files included.
+
+    :raises ObjectError: the object does not exist
+    """
+    return _files_of(store, entry, locate_target(store, entry))[0]
+
+
+def _files_of(store: Store, entry: Entry, found: StoredObject) -> tuple[list[tuple[str, bytes]], _Digests]:
+    if isinstance(found, OcflObject):
+        algorithm = str(found.inventory.get("digestAlgorithm"))
+        known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
+        return list(found.files()), {algorithm: known}
+    if bag_directory(store, found) is not None:
+        return [(decode_fs(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
+    return list(found.files()), {}
+
+
+def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[FileDigests]:
+    """Read an object of the destination, and return its digests for comparison with the source object.
+
+    A bag has two candidates: the bag itself, and its payload.
+
+    :param thorough: read older versions of an OCFL object, compare a bag with its manifests, and ask the system to read
+        from the disk instead of its cache
+    :raises ObjectError: the object does not exist
+    :raises FileError: a file cannot be read
+    :raises SourceError: of kind ``mismatch``: a file differs from its recorded digest
+    """
+    found = locate_target(store, entry)
+    files, known = _files_of(store, entry, found)
+    if thorough:
+        bag = bag_directory(store, found)
+        if bag is not None:
+            known = _manifest_digests(bag, files)
+        for _name, path in files:
+            _drop_cache(path)
+    read = read_files(files, with_known(known))
+    compare(read, known, "the destination")
+    if thorough and isinstance(found, OcflObject):
+        _read_older(found)
+    payload = read.below("data/") if store.kind == "bags" else None
+    return [read] if payload is None else [read, payload]
+
+
+def has_recorded_digests(store: Store, entry: Entry) -> bool:
+    """Return whether an object of the destination has an inventory or manifests to be compared with.
+
+    :raises ObjectError: the object does not exist
+    """
+    if store.kind == "bags":
+        return bag_directory(store, locate_target(store, entry)) is not None
+    return store.kind == "ocfl"
+
+
+def verify_object(store: Store, entry: Entry) -> Entry:
+    """Read the object of an entry, and return it with the result; entries of failed objects are unchanged.
+
+    :param store: the destination
+    """
+    if entry.status not in GOOD and entry.status not in ("unverified", "digest_mismatch"):
+        return entry
+    try:
+        found = read_target(store, entry, thorough=True)
+    except SourceError as error:
+        return _failed(entry, "digest_mismatch", "mismatch", f"in the destination: {error.reason}")
+    except (PressmarkError, OSError) as error:
+        failure = failure_of(error)
+        if failure.code == "missing":
+            return _failed(entry, "copy_failed", "missing", "no longer in the destination")
+        return _failed(entry, "unverified", failure.code, f"cannot be read: {failure.message}")
+    if entry.digest is None:
+        if not has_recorded_digests(store, entry):
+            return _failed(entry, "unverified", "no-digest", "moved without being read, and no digest is recorded")
+        # The object was compared with its inventory or its manifests.
+        entry.algorithm, entry.digest = ALGORITHM, found[0].whole
+        return _good(entry)
+    if any(one.whole == entry.digest for one in found):
+        return _good(entry)
+    return _failed(entry, "digest_mismatch", "mismatch", "the object in the destination differs from the migrated one")
+
+
+def _good(entry: Entry) -> Entry:
+    entry.verify = "reread"
+    if entry.status not in GOOD:  # one that is keeps its note
+        entry.status, entry.error_code, entry.error = "ok", None, None
+    return entry
+
+
+def _failed(entry: Entry, status: str, code: str, message: str) -> Entry:
+    entry.verify = "reread"
+    entry.fail(Failure(status, code, message))
+    return entry
+
+
+def _manifest_digests(bag: bytes, files: list[tuple[str, bytes]]) -> _Digests:
+    """Return the digests in the manifests of a bag.
+
+    :raises SourceError: of kind ``mismatch``: the bag is incomplete
+    """
+    from pressmark.bagit.bag_tags import BagTags  # these only for bags
+    from pressmark.migrate.transfer.bag_content import check_bag
+    from pressmark.stores.bags.bag_object import listed_digests
+
+    try:
+        check_bag(bag)
+        return listed_digests(BagTags.open(bag), bag, [encode_fs(name) for name, _path in files]).digests
+    except TransferError as error:
+        raise SourceError("mismatch", error.failure.message) from None
+
+
+def _read_older(found: OcflObject) -> None:
+    """Read the files that only older versions of an object have, and compare them with the inventory.
+
+    :raises FileError: a file cannot be read
+    :raises SourceError: of kind ``mismatch``
+    """
+    older = list(found.older_files())
+    for _content, path, _digest in older:
+        _drop_cache(path)
+    known = {str(found.inventory.get("digestAlgorithm")): {content: digest for content, _path, digest in older}}
+    read = read_files(((content, path) for content, path, _digest in older), with_known(known))
+    compare(read, known, "the destination")
+
+
+def _drop_cache(path: bytes) -> None:
+    """Ask the system to read a file from the disk next time."""
+    advise = getattr(os, "posix_fadvise", None)
+    if advise is None:
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return  # reading the file reports the error
+    try:
+        advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)

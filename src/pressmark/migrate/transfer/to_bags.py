@@ -17,13 +17,12 @@ from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fs.names import decode_fs
+from pressmark.migrate.entry import Entry
 from pressmark.migrate.object_digest import FileDigests, compare
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.bag_content import WRAPPED, check_bag, is_bag
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import CopyRecorder, Direction
-from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.new_bag import BagCopy
 from pressmark.stores.staging_writer import Staged
@@ -35,28 +34,26 @@ class ToBags(Direction):
     """Creates bags, or adopts objects that are bags."""
 
     destination: BagFolder
-    concurrent = True
 
-    def __init__(self, options: Options, source: Store, destination: BagFolder) -> None:
-        super().__init__(options, source, destination)
-        self._algorithms = algorithm_names(destination.algorithms)
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._algorithms = algorithm_names(self.destination.algorithms)
 
-    def begin(self, item: InFlight, replace: bool = False) -> bool:
-        content = self.content(item.entry)
-        self.record_entries(item, content)
+    def begin(self, entry: Entry, replace: bool = False) -> bool:
+        content = self.content(entry)
+        self.record_entries(entry, content)
         verbatim = self.options.source_kind == "bags"
         if verbatim or is_bag(content):
             try:
-                return self._adopt(item, content, replace)
+                return self._adopt(entry, content, replace)
             except ObjectError as error:
                 if verbatim or error.kind != "improper":
                     raise
-        return self._wrap(item, content, replace)
+        return self._wrap(entry, content, replace)
 
-    def _adopt(self, item: InFlight, content: Content, replace: bool) -> bool:
+    def _adopt(self, entry: Entry, content: Content, replace: bool) -> bool:
         """Store the bag itself."""
-        entry = item.entry
-        copied = CopyRecorder(item, content)
+        copied = CopyRecorder(entry, content)
         rename = self.options.renames() and not replace
         at = self.source_path(entry) if self.options.source_kind == "bags" else content.top
         mode = "rename" if rename else self.mode
@@ -81,18 +78,18 @@ class ToBags(Direction):
                 raise stored
         else:
             self.writer.adopt(entry.id, given, **how)
-            self.items[entry.id] = item
+            self.items[entry.id] = entry
         if rename:
-            item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
+            entry.mode = "rename"
         else:
-            self.record_copied(item, content)
+            self.record_copied(entry, content)
         return replace
 
-    def _wrap(self, item: InFlight, content: Content, replace: bool) -> bool:
+    def _wrap(self, entry: Entry, content: Content, replace: bool) -> bool:
         """Store the object as the payload of a new bag."""
-        encapsulation = item.entry.encapsulation or ""
+        encapsulation = entry.encapsulation or ""
         wrapped = f"{self.options.source_kind} {encapsulation}".rstrip()
-        copied = CopyRecorder(item, content)
+        copied = CopyRecorder(entry, content)
         found: list[FileDigests] = []
 
         def check(staged: Staged) -> None:
@@ -104,12 +101,12 @@ class ToBags(Direction):
         given = content.by_name() if content.top is None else os.fsdecode(content.top)
         links: Any = self.options.links if content.top is not None else "follow"
         info = {WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {}
-        is_stored = self.store(item, given, replace, links=links, info=info, check=check, on_event=copied.event)
+        is_stored = self.store(entry, given, replace, links=links, info=info, check=check, on_event=copied.event)
         (read,) = found
-        item.files = len(read.digests)
-        item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
-        item.digest = read.whole
-        self.record_copied(item, content)
+        entry.files = len(read.digests)
+        entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)
+        entry.digest = read.whole
+        self.record_copied(entry, content)
         return is_stored
 
     def _listed(self, bag: bytes) -> list[tuple[bytes, Mapping[str, str]]]:

@@ -9,14 +9,12 @@ from typing import cast
 
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
 from pressmark.migrate.options import Options
-from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction
-from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.stores import Store
+from pressmark.migrate.transfer.reading import locate_target
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.differences import compare_states
 from pressmark.stores.ocfl.ocfl_object import OcflObject
@@ -30,16 +28,16 @@ class BulkDirection(Direction):
 
     destination: OcflRoot
 
-    def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
-        super().__init__(options, source, destination)
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
         self.places: dict[str, bytes | None] = {}
-        self._base = os.fsencode(destination.root)
+        self._base = os.fsencode(self.destination.root)
 
-    def prepare(self, entries: Sequence[PlanEntry]) -> None:
+    def prepare(self, entries: Sequence[Entry]) -> None:
         identifiers = [entry.id for entry in entries]
         self.places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
 
-    def check_place_free(self, entry: PlanEntry) -> None:
+    def check_place_free(self, entry: Entry) -> None:
         """Check the path of an object before anything is written; an empty directory there is allowed.
 
         :raises ObjectError: the path is occupied
@@ -49,7 +47,7 @@ class BulkDirection(Direction):
         if os.path.lexists(os.path.join(self._base, target)):
             self.destination.check_place_free(entry.id, target)
 
-    def finish_target(self, entry: PlanEntry) -> None:
+    def finish_target(self, entry: Entry) -> None:
         """Finish a version of the object at the path of the new one that a killed run left unfinished."""
         with object_errors(self.destination.root, entry.id):
             self.writer.finish_version(encode_fs(entry.target))
@@ -58,16 +56,13 @@ class BulkDirection(Direction):
 class ToOcfl(BulkDirection):
     """Writes objects as version 1, or changed objects as the next version."""
 
-    concurrent = True
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._also = () if self.destination.algorithm == ALGORITHM else (ALGORITHM,)
 
-    def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
-        super().__init__(options, source, destination)
-        self._also = () if destination.algorithm == ALGORITHM else (ALGORITHM,)
-
-    def begin(self, item: InFlight, replace: bool = False) -> bool:
-        entry = item.entry
+    def begin(self, entry: Entry, replace: bool = False) -> bool:
         content = self.content(entry)
-        self.record_entries(item, content)
+        self.record_entries(entry, content)
         self.check_place_free(entry)
         staged = self.writer.begin_new(
             entry.id,
@@ -81,34 +76,32 @@ class ToOcfl(BulkDirection):
         self.writer.end(staged)
         copy = staged.copy
         digests = {logical: outcome.digests[ALGORITHM] for logical, outcome in copy.outcomes.items()}
-        item.files, item.bytes = copy.files, copy.size
-        item.digest, item.mode = object_digest(digests), copy.mode
-        self.record_copied(item, content)
-        self.items[entry.id] = item
+        entry.files, entry.bytes = copy.files, copy.size
+        entry.digest, entry.mode = object_digest(digests), copy.mode
+        self.record_copied(entry, content)
+        self.items[entry.id] = entry
         return False
 
-    def read_target(self, entry: PlanEntry) -> list[FileDigests]:
+    def read_target(self, entry: Entry) -> list[FileDigests]:
         self.finish_target(entry)
         return super().read_target(entry)
 
-    def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
+    def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
         """Write the files that differ as a new version of the object at the path."""
-        from pressmark.migrate.transfer.target import locate_target  # only for existing objects
-
-        found = cast("OcflObject", locate_target(self.destination, item.entry))
+        found = cast("OcflObject", locate_target(self.destination, entry))
         algorithm = str(found.inventory["digestAlgorithm"])
         if algorithm != ALGORITHM:
             ours = read_files(((decode_fs(name), path) for name, path in content.files), (ALGORITHM, algorithm))
-            if ours.whole != item.digest:
+            if ours.whole != entry.digest:
                 raise TransferError("source_invalid", CHANGED, "changed while it was read; migrate it again")
-        self.check_names(item.entry, content.files)
+        self.check_names(entry, content.files)
         # The files that do not change were read above: others may have replaced the object meanwhile.
         check_unchanged(content)
         changes = compare_states(found.digests, {name: one[algorithm] for name, one in ours.digests.items()})
         new = {*changes.added, *changes.changed}
         known = {**content.known, ALGORITHM: {name: one[ALGORITHM] for name, one in ours.digests.items()}}
         self.destination.update(
-            item.entry.id,
+            entry.id,
             add={name: path for name, path in content.by_name().items() if name in new},
             remove=changes.removed,
             rename=dict(changes.renamed),
@@ -117,8 +110,8 @@ class ToOcfl(BulkDirection):
             fixity={name: digests for name, block in known.items() if (digests := _only(new, block))},
             base=found.version,
         )
-        item.mode = "copy" if new else None
-        self.record_copied(item, content)
+        entry.mode = "copy" if new else None
+        self.record_copied(entry, content)
         return True
 
 

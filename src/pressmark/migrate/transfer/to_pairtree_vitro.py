@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from pressmark.fs.names import decode_fs
+from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.transfer.content import check_unchanged
 from pressmark.migrate.transfer.direction import CopyRecorder, Direction
-from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.vitro.vitro_store import VitroStore
 
@@ -19,20 +18,18 @@ class ToPairtree(Direction):
     """Stores objects in encapsulating directories; those from a Pairtree keep their names."""
 
     destination: PairtreeStore
-    concurrent = True
 
-    def begin(self, item: InFlight, replace: bool = False) -> bool:
-        entry = item.entry
+    def begin(self, entry: Entry, replace: bool = False) -> bool:
         content = self.content(entry)
         top = content.top if entry.encapsulation is not None else None
         # Renaming a relative link would change its target.
         if top is not None and self.options.renames() and not replace and not os.path.islink(top):
             self.writer.adopt(entry.id, top, entry.encapsulation)
-            item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
-            self.items[entry.id] = item
+            entry.mode = "rename"
+            self.items[entry.id] = entry
             return False
-        self.record_entries(item, content)
-        copied = CopyRecorder(item, content)
+        self.record_entries(entry, content)
+        copied = CopyRecorder(entry, content)
 
         def check(_staged: object) -> None:
             copied.finish()
@@ -41,7 +38,7 @@ class ToPairtree(Direction):
         # A directory is copied with its empty directories.
         given = os.fsdecode(content.top) if content.top is not None else content.by_name()
         is_stored = self.store(
-            item,
+            entry,
             given,
             replace,
             links=self.options.links if content.top is not None else "follow",
@@ -51,7 +48,7 @@ class ToPairtree(Direction):
             on_file=copied.file,
             on_event=copied.event,
         )
-        self.record_copied(item, content)
+        self.record_copied(entry, content)
         return is_stored
 
 
@@ -59,10 +56,8 @@ class ToVitro(Direction):
     """Stores objects of one file."""
 
     destination: VitroStore
-    concurrent = True
 
-    def begin(self, item: InFlight, replace: bool = False) -> bool:
-        entry = item.entry
+    def begin(self, entry: Entry, replace: bool = False) -> bool:
         content = self.content(entry)
         if len(content.files) != 1:
             what = f"the object has {len(content.files)} files, but a Vitro object is a single file"
@@ -71,10 +66,10 @@ class ToVitro(Direction):
         if b"/" in name:
             what = f"the file {decode_fs(name)!r} is in a directory, but a Vitro object is a single file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
-        self.record_entries(item, content)
-        copied = CopyRecorder(item, content)
+        self.record_entries(entry, content)
+        copied = CopyRecorder(entry, content)
         is_stored = self.store(
-            item,
+            entry,
             {decode_fs(name): os.fsdecode(path)},
             replace,
             links="follow",  # the reader has refused links
@@ -84,5 +79,5 @@ class ToVitro(Direction):
             on_file=lambda _stored, outcome: copied.file(name, outcome),
             on_event=copied.event,
         )
-        self.record_copied(item, content)
+        self.record_copied(entry, content)
         return is_stored
