@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import operator
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from time import sleep
-from typing import ClassVar, Self, TypeVar
+from typing import TypeVar
 
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import is_readable, why_unreadable
 from pressmark.fs.file_errors import kind_of_error
 from pressmark.fs.locks import lock_descriptor
-from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import LOCK, leftovers
 from pressmark.reports import Problem, Progress, Report
-from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
 from pressmark.stores.problems import problem
 from pressmark.threads import require_use
 
 __all__ = [
-    *("LOOKS", "Item", "RunningReport", "StoreWalk", "abandoned", "agreed", "await_turn", "changing"),
+    *("LOOKS", "Item", "RunningReport", "abandoned", "agreed", "await_turn", "changing"),
     *("find_unreadable", "unreadable_file"),
 ]
 
@@ -35,8 +32,6 @@ Item = StoreObject | Problem
 T = TypeVar("T")
 
 LOOKS = 10
-# Problems that a running change also causes for a moment.
-_PASSING = {"bad-file-name", "duplicate-id", "empty", "files-several", "unfinished", "unreadable"}
 # Moving something takes a moment, unless the run is suspended while it holds the lock.
 PAUSE = 0.01  # seconds
 PAUSES = 500
@@ -120,102 +115,6 @@ def _is_empty(directory: bytes) -> bool:
         return not os.listdir(directory)
     except OSError:
         return False
-
-
-class StoreWalk(ABC):
-    """A walk of a store: its objects, and the problems outside of objects.
-
-    :param base: the store's directory
-    :param tree: the directory that the paths of objects are relative to
-    :param ignore: globs of names to ignore
-    :ivar root: the store, for messages
-    :ivar is_ignored: returns whether a name is ignored
-    :ivar readable: whether to report files that cannot be read
-    """
-
-    #: The name of the work directory, where the tree may be on another file system.
-    work_name: ClassVar[bytes]
-
-    def __init__(self, base: bytes, tree: bytes, ignore: Sequence[str]) -> None:
-        self.base = base
-        self.root = os.fsdecode(base)
-        self.tree = tree
-        self.ignore = tuple(ignore)
-        self.is_ignored = glob_matcher(self.ignore)
-        self.readable = False
-
-    def with_options(self, ignore: Sequence[str], readable: bool = False) -> Self:
-        """Return this walk with more names to ignore.
-
-        :param readable: report files that cannot be read
-        """
-        walk = copy(self)
-        walk.ignore = (*self.ignore, *ignore)
-        walk.is_ignored = glob_matcher(walk.ignore)
-        walk.readable = readable
-        return walk
-
-    @property
-    def work_directory(self) -> bytes:
-        """The work directory of the runs that change the store: in it, or in a tree on another file system."""
-        same = os.stat(self.base).st_dev == os.stat(self.tree).st_dev
-        return os.path.join(self.base if same else self.tree, self.work_name)
-
-    @abstractmethod
-    def items(self, threads: int | None = None) -> Iterator[Item]:
-        """Yield objects and problems in order, as they are found first.
-
-        :param threads: number of threads that read directories; :data:`None` or 0 for one per core
-        """
-
-    @abstractmethod
-    def again(self, item: Item) -> list[Item]:
-        """Return the items that are found in the place of an item now; empty if it no longer exists."""
-
-    @abstractmethod
-    def record_at(self, place: str) -> StoreObject | None:
-        """Return the record that the walk yields for a path, relative to :attr:`tree`; :data:`None` without an object.
-
-        :raises OSError: it cannot be read
-        """
-
-    def is_fine(self, item: Item) -> bool:
-        """Return whether a running change cannot be the reason of an item's problems."""
-        problems = item.problems if isinstance(item, StoreObject) else (item,)
-        return not any(one.kind in _PASSING for one in problems)
-
-    def second_look(self, item: Item) -> list[Item]:
-        """Return an item, or the items in its place if another run was changing it; empty if it no longer exists."""
-        if self.is_fine(item):
-            return [item]
-
-        def is_settled(items: list[Item]) -> bool:
-            return all(isinstance(one, StoreObject) and not one.problems for one in items)
-
-        found, is_agreed = agreed([item], lambda: self.again(item), is_settled, self.work_directory)
-        return found if is_agreed else [changing(item)]
-
-    def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
-        """Yield the objects; problems outside of objects are passed to ``on_problem``.
-
-        :param threads: as for :meth:`items`
-        :raises StoreError: the store cannot be read
-        """
-        with store_errors(self.base):
-            for found in self.items(threads):
-                if isinstance(found, StoreObject) and not found.problems:
-                    yield found
-                    continue
-                for item in self.second_look(found):
-                    if isinstance(item, StoreObject):
-                        yield item
-                    elif on_problem is not None:
-                        on_problem(item)
-
-    def unreadable(self, record: StoreObject) -> Sequence[Problem]:
-        """Return a problem for each unreadable file of an object, if the files are looked at alone; none if the object
-        no longer exists."""
-        return ()
 
 
 class RunningReport:

@@ -93,7 +93,6 @@ class BagFolder(WalkedStore):
 
     kind: ClassVar[str] = "bags"
     unfinished_names = UNFINISHED
-    progress_every = 100
     durable = True
     is_reserved = staticmethod(is_reserved)
     walk: BagWalk

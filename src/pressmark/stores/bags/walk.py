@@ -25,7 +25,8 @@ from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import OnProblem, StoreObject
 from pressmark.stores.placement import FirstObjects, first_directories
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, StoreWalk, abandoned
+from pressmark.stores.recheck import Item, abandoned
+from pressmark.stores.walked_store import StoreWalk
 
 __all__ = [
     *("IDENTIFIER", "REPLACED", "WORK_DIRECTORY"),

@@ -37,8 +37,9 @@ from pressmark.stores.pairtree.object_directory import (
     unreached,
 )
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, StoreWalk, abandoned, find_unreadable
+from pressmark.stores.recheck import Item, abandoned, find_unreadable
 from pressmark.stores.stored_object import status_of
+from pressmark.stores.walked_store import StoreWalk
 from pressmark.threads import require_use, resolve_threads
 
 __all__ = ["Walk", "Work"]

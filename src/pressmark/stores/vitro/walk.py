@@ -24,8 +24,9 @@ from pressmark.layouts import Vitro
 from pressmark.reports import Problem
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, StoreWalk, abandoned, unreadable_file
+from pressmark.stores.recheck import Item, abandoned, unreadable_file
 from pressmark.stores.vitro.namespaces import NAMESPACES
+from pressmark.stores.walked_store import StoreWalk
 
 __all__ = ["ROOT", "WORK_DIRECTORY", "Renaming", "Walk"]
 
