@@ -60,7 +60,7 @@ class _Repair(contextlib.ExitStack):
         self._walk = walk
         self._dry_run = dry_run
         self._on_step = on_event or (lambda _event: None)
-        self._shops: dict[bytes, RunDirectory] = {}
+        self._run_directories: dict[bytes, RunDirectory] = {}
         self._pruned: set[bytes] = set()
         self.report = Report(counts={"objects": 0, "repaired": 0})
 
@@ -154,7 +154,7 @@ class _Repair(contextlib.ExitStack):
         return RepairStep("finish" if found.ours else "encapsulate", encode_fs(record.path), names)
 
     def _staging(self, folder: bytes) -> RunDirectory:
-        if folder not in self._shops:
+        if folder not in self._run_directories:
             with store_errors(folder):  # required for any repair
-                self._shops[folder] = self.enter_context(RunDirectory(folder))
-        return self._shops[folder]
+                self._run_directories[folder] = self.enter_context(RunDirectory(folder))
+        return self._run_directories[folder]
