@@ -193,7 +193,7 @@ class WalkedStore(Store):
         return RunDirectory(self.walk.work_directory)
 
     @classmethod
-    def _begin(cls, base: bytes) -> None:
+    def _create_directory(cls, base: bytes) -> None:
         """Create the directory of a new store; files of an interrupted creation are overwritten.
 
         :raises StoreError: it contains other files

@@ -146,7 +146,7 @@ class BagFolder(WalkedStore):
         wanted = identifiers or ("layout" if layout is not None else "external")
         check_identifiers(base, wanted, layout)
         with store_errors(base):
-            cls._begin(base)
+            cls._create_directory(base)
             write_config(base, wanted, layout)
         return cls(path, identifiers=identifiers, layout=layout, **options)
 

@@ -127,7 +127,7 @@ class PairtreeStore(WalkedStore):
         base = encode_path(path)
         data = encoded_prefix(base, prefix)  # before anything is created
         with store_errors(base):
-            cls._begin(base)
+            cls._create_directory(base)
             if prefix_of(base) not in ("", prefix):
                 raise StoreError(
                     base, f"the directory contains the prefix of another tree, whose {ROOT} is missing; restore it"

@@ -159,7 +159,7 @@ class VitroStore(WalkedStore):
         with_declared(base, {}, given.values())
         wanted = with_declared(base, given, namespaces)
         with store_errors(base):
-            cls._begin(base)
+            cls._create_directory(base)
             if exists(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
                 raise StoreError(
                     base, f"the directory contains the namespaces of another store, whose {ROOT} is missing; restore it"
