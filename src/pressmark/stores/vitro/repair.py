@@ -6,22 +6,23 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
 
 from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.staging import RunDirectory, own_leftovers
+from pressmark.fs.staging import own_leftovers
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
+from pressmark.stores.store_change import StoreChange
 from pressmark.stores.vitro.walk import ROOT, Walk
 from pressmark.stores.walked_store import WalkedStore, would_prune
 
 __all__ = ["Repair"]
 
 
-class Repair:
+class Repair(StoreChange):
     """One repair of a store.
 
     :param store: the store
@@ -30,12 +31,13 @@ class Repair:
     :param on_event: called with each :class:`RepairStep`
     """
 
+    _store: WalkedStore
+
     def __init__(self, store: WalkedStore, walk: Walk, dry_run: bool, on_event: OnEvent | None) -> None:
-        self._store = store
+        super().__init__(store)
         self._walk = walk
         self._dry_run = dry_run
         self._on_step = on_event or (lambda _event: None)
-        self._staging: RunDirectory | None = None
         self._mended = 0
         # The effects of a dry run so far: removed paths, new paths, and new names by the old.
         self._gone: set[bytes] = set()
@@ -46,7 +48,7 @@ class Repair:
         """Make all repairs, and check the result."""
         walk = self._walk
         done: set[Problem] = set()
-        with contextlib.ExitStack() as stack:
+        with self:
             renaming = walk.renaming()
             if renaming is not None:
                 self._on_step(RepairStep("finish", encode_fs(f"{ROOT}/{renaming.place}")))
@@ -54,8 +56,7 @@ class Repair:
                 self._on_step(RepairStep("remove", os.path.relpath(left, walk.base)))
             if not self._dry_run and os.path.isdir(walk.work_directory):
                 # Entering it removes leftovers.
-                self._enter(stack)
-                with self._turn(stack):
+                with self._turn():
                     walk.finish(self._store.durable)
             # Listed before anything is moved, so that no object is seen twice.
             items = list(self._to_mend())
@@ -63,7 +64,7 @@ class Repair:
             for item, problems in items:
                 for found in problems:
                     try:
-                        if self._mend(item, found, stack):
+                        if self._mend(item, found):
                             done.add(found)
                     except OSError as error:
                         stuck.append(unrepaired(found.path, error))
@@ -84,18 +85,16 @@ class Repair:
                 # Rename first, because a move keeps the name.
                 yield item, sorted(item.problems, key=lambda found: found.kind)
 
-    def _enter(self, stack: contextlib.ExitStack) -> RunDirectory:
-        if self._staging is None:
-            with store_errors(self._walk.base):  # required for any repair
-                self._staging = stack.enter_context(RunDirectory(self._walk.work_directory))
-        return self._staging
+    def _turn(self) -> AbstractContextManager[object]:
+        if self._dry_run:
+            return contextlib.nullcontext()
+        with store_errors(self._walk.base):  # required for any repair
+            staging = self.staging
+        return staging.lock()
 
-    def _turn(self, stack: contextlib.ExitStack) -> Any:
-        return contextlib.nullcontext() if self._dry_run else self._enter(stack).lock()
-
-    def _mend(self, item: StoreObject | None, found: Problem, stack: contextlib.ExitStack) -> bool:
+    def _mend(self, item: StoreObject | None, found: Problem) -> bool:
         """Repair one problem, or on a dry run check whether this is possible."""
-        with self._turn(stack):
+        with self._turn():
             if item is None:
                 return self._prune(found.path)
             place = item.path.removeprefix(f"{ROOT}/")
