@@ -16,7 +16,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
-from pressmark.stores import IngestError, IngestResult, Store, StoreObject, source_copies, staging_writer
+from pressmark.stores import IngestError, IngestResult, Store, StoreObject, object_sources, staging_writer
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
@@ -127,14 +127,14 @@ def test_the_files_of_many_objects_are_one_stream(
         write(tmp_path / "in" / str(number), {"name.bin": b"%d" % number})
     items = [(str(number), tmp_path / "in" / str(number)) for number in range(20)]
     counts: list[int] = []
-    copy = source_copies.copy_files
+    copy = object_sources.copy_files
 
     def counted(tasks: Any, *rest: Any, **options: Any) -> Any:
         given = list(tasks)
         counts.append(len(given))
         return copy(given, *rest, **options)
 
-    monkeypatch.setattr(source_copies, "copy_files", counted)
+    monkeypatch.setattr(object_sources, "copy_files", counted)
     with store.ingest(mode="copy") as batch:
         batch.put_all(items)
     assert counts == [20]

@@ -14,7 +14,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.source_copies import copy_source
+from pressmark.stores.object_sources import copy_source
 from support.trees import snapshot, write
 
 

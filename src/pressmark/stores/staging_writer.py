@@ -21,8 +21,8 @@ from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, existin
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import INTERRUPTED, IngestWriter
+from pressmark.stores.object_sources import Copier, SourceCopy
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
-from pressmark.stores.source_copies import Copier, SourceCopy
 from pressmark.stores.store_change import ChangedStore, above
 from pressmark.stores.walked_store import WalkedStore
 

@@ -14,7 +14,7 @@ import pressmark
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.outcomes import failed_outcome
-from pressmark.stores import IngestResult, StoreObject, source_copies
+from pressmark.stores import IngestResult, StoreObject, object_sources
 from pressmark.stores.bags import bag_folder, walk as bag_walk
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.new_bag import BagCopy
@@ -118,7 +118,7 @@ def test_a_source_that_changes_is_copied_again(
             (source / ("b" if change == "content" else "c")).write_bytes(b"other")
         yield from outcomes
 
-    monkeypatch.setattr(source_copies, "copy_files", copied)
+    monkeypatch.setattr(object_sources, "copy_files", copied)
     store = BagFolder.create(tmp_path / "store")
     with store.ingest() as batch:
         batch.put("x:1", source)

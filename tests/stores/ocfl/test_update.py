@@ -170,7 +170,7 @@ def test_only_what_is_added_is_read(root: OcflRoot, tmp_path: Path, monkeypatch:
         read.extend(os.fsdecode(os.path.basename(source)) for _key, source, _copy in tasks)
         return copying.copy_files(tasks, *given, **options)
 
-    monkeypatch.setattr("pressmark.stores.source_copies.copy_files", copy)
+    monkeypatch.setattr("pressmark.stores.object_sources.copy_files", copy)
     for path in (folder(root) / "v1/content").rglob("*"):
         if path.is_file():
             path.write_bytes(b"never read")
@@ -262,7 +262,7 @@ def test_names_are_judged_before_anything_is_read(
     def fail(*_given: Any, **_options: Any) -> None:
         raise AssertionError("a file was copied")
 
-    monkeypatch.setattr("pressmark.stores.source_copies.copy_files", fail)
+    monkeypatch.setattr("pressmark.stores.object_sources.copy_files", fail)
     for change in ({"remove": ["none"]}, {"rename": {"a": "b"}}, {"rename": {"a": "n/x"}}, {"remove": ["n"]}):
         assert refused(root, lambda change=change: root.update("x", add={"n": tmp_path / "in/new"}, **change))
 

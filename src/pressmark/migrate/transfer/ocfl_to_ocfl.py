@@ -36,6 +36,7 @@ from pressmark.migrate.transfer.direction import CopyRecorder
 from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests, read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores.exceptions import object_errors
+from pressmark.stores.object_sources import copy_source
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.history import version_names
 from pressmark.stores.ocfl.inventory import (
@@ -50,7 +51,6 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
 from pressmark.stores.ocfl.writing.bulk_writer import StagedObject
-from pressmark.stores.source_copies import copy_source
 
 __all__ = ["OcflToOcfl"]
 

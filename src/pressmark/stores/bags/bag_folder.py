@@ -55,7 +55,7 @@ from pressmark.stores.bags.walk import (
     record_of,
 )
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, identities_above, refuse_within
+from pressmark.stores.object_sources import check_source, copy_source, identities_above, refuse_within
 from pressmark.stores.objects import (
     CopyMode,
     ObjectSource,
@@ -67,7 +67,6 @@ from pressmark.stores.objects import (
     encode_path,
 )
 from pressmark.stores.recheck import Item
-from pressmark.stores.source_copies import copy_source
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.walked_store import WalkedStore
@@ -451,7 +450,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         :param bag: base directory or file of the bag; or a mapping of all names in it to files
         :param mode: as for :meth:`BagFolder.put`; or ``rename`` to move a bag on the same file system
         :param check: called with the path of the bag; an exception discards it
-        :param copying: options of :func:`~pressmark.stores.source_copies.copy_source`
+        :param copying: options of :func:`~pressmark.stores.object_sources.copy_source`
         :raises ObjectError: the bag cannot be stored; of kind ``improper``: it has a different identifier
         :raises IdentifierError: the identifier has no path in the folder
         """

@@ -29,8 +29,8 @@ from pressmark.fs.removal import remove_tree
 from pressmark.fs.steps import write_new
 from pressmark.stores.bags.walk import IDENTIFIER
 from pressmark.stores.exceptions import SourceError
+from pressmark.stores.object_sources import SourceCopy, Task, copy_source
 from pressmark.stores.objects import ObjectSource
-from pressmark.stores.source_copies import SourceCopy, Task, copy_source
 
 __all__ = ["BagCopy", "is_writable_identifier", "write_bag"]
 

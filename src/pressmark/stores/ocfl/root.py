@@ -27,7 +27,7 @@ from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, require_copied, select_source
+from pressmark.stores.object_sources import Copier, check_source, require_copied, select_source
 from pressmark.stores.objects import (
     CopyMode,
     Data,
@@ -41,7 +41,6 @@ from pressmark.stores.objects import (
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import Provenance
-from pressmark.stores.source_copies import Copier
 from pressmark.stores.store_change import Removal, above
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source
+from pressmark.stores.object_sources import SourceCopy, check_source
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.object_directory import (
@@ -49,7 +49,6 @@ from pressmark.stores.pairtree.version_files import (
     write_version,
 )
 from pressmark.stores.pairtree.walk import Walk
-from pressmark.stores.source_copies import SourceCopy
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject
@@ -374,7 +373,7 @@ class PairtreeWriter(CopyingWriter):
         :param encapsulation: the name of the encapsulating directory, instead of the store's choice
         :param links: replaces the option of the writer
         :param check: as for :class:`Staged`
-        :param copying: options of :class:`~pressmark.stores.source_copies.SourceCopy`
+        :param copying: options of :class:`~pressmark.stores.object_sources.SourceCopy`
         """
         if place is None or encapsulation is not None or exists(os.path.join(self._base, os.path.dirname(place))):
             place = encode_fs("/".join(self._place(identifier, encapsulation)))

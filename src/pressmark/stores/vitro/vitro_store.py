@@ -32,9 +32,8 @@ from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.stores.object_sources import check_source, is_content
+from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
-from pressmark.stores.source_copies import SourceCopy, Task
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
@@ -336,7 +335,7 @@ class VitroWriter(CopyingWriter):
 
         :param links: replaces the option of the writer
         :param check: as for :class:`Staged`
-        :param copying: options of :class:`~pressmark.stores.source_copies.SourceCopy`
+        :param copying: options of :class:`~pressmark.stores.object_sources.SourceCopy`
         """
         store = self._store
         store.refuse_changes()

@@ -22,7 +22,7 @@ from pressmark.fs.steps import write_new
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import SourceEntry
+from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task
 from pressmark.stores.objects import ObjectSource
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
@@ -35,7 +35,6 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.problems import problem
-from pressmark.stores.source_copies import SourceCopy, Task
 
 __all__ = [
     "CopiedFiles",

@@ -25,7 +25,7 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.fs.steps import write_new
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import source_entries
+from pressmark.stores.object_sources import Copier, source_entries
 from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.ocfl.declarations import (
     MUTABLE_HEAD,
@@ -59,7 +59,6 @@ from pressmark.stores.ocfl.writing.object_writer import (
     logical_name,
 )
 from pressmark.stores.problems import problem
-from pressmark.stores.source_copies import Copier
 
 __all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
 
