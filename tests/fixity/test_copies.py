@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ from pressmark.errors import AlgorithmError
 from pressmark.fixity import outcomes, pool
 from pressmark.fixity.copying import copy_files
 from pressmark.fixity.hasher import READ_SIZE
-from pressmark.fixity.shared_copies import LOOK_AHEAD, shared_copies
-from pressmark.threads import Cancelled
 from support.implementations import Implementation
 
 SMALL, LONG = 5000, 3 * READ_SIZE + 17
@@ -212,95 +209,44 @@ def pool_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("pressmark")]
 
 
-def test_callers_share_their_threads(implementation: Implementation, tmp_path: Path) -> None:
-    """Copies that run together share the threads; each caller has its own outcomes, in order."""
-    paths = make(tmp_path / "s", (100_000,) * 60)
-
-    def copy(number: int) -> tuple[int, list[outcomes.Outcome]]:
-        tasks = tasks_of(paths[number : number + 5], tmp_path / f"t{number}")
-        done = copied(tasks, ("sha512",), threads=2)
-        return len(pool_threads()), done
-
-    with shared_copies(), ThreadPoolExecutor(6) as callers:
-        for number, (threads, done) in zip(range(0, 60, 5), callers.map(copy, range(0, 60, 5)), strict=True):
-            assert threads <= 3
-            assert [os.fsdecode(one.path) for one in done] == paths[number : number + 5]
-            for turn, outcome in enumerate(done):
-                data = content(number + turn, 100_000)
-                assert outcome.digests == {"sha512": expected(data, "sha512")}
-                assert (tmp_path / f"t{number}" / os.path.basename(paths[number + turn])).read_bytes() == data
-    assert not pool_threads()
-
-
-def test_a_first_caller_without_a_file(implementation: Implementation, tmp_path: Path) -> None:
-    """If no file of the first caller exists, those of the next one are copied."""
-    paths = make(tmp_path / "s", (100_000,) * 20)
-    missing = [tmp_path / f"missing-{number}" for number in range(20)]
-    with shared_copies():
-        none = copied([(one, os.fsencode(one), b"unused") for one in missing], ("sha512",), threads=2)
-        assert {outcome.kind for outcome in none} == {"missing"}
-        done = copied(tasks_of(paths, tmp_path / "t"), ("sha512",), threads=2)
-        assert all(outcome.ok for outcome in done)
-
-
-def test_one_caller_ends_early(implementation: Implementation, tmp_path: Path) -> None:
-    """A caller that ends early or fails leaves no work behind and does not disturb the others."""
+def test_a_run_that_ends_early(implementation: Implementation, tmp_path: Path) -> None:
+    """A run that is closed, after a copy that failed or not, leaves no work behind; one that is interrupted neither."""
     # More than are copied ahead of the caller.
-    count = LOOK_AHEAD + 50
+    count = pool.LOOK_AHEAD + 50
     paths = make(tmp_path / "s", (150_000,) * count)
-    with shared_copies():
-        other = copy_files(tasks_of(paths, tmp_path / "other"), ("sha512",), threads=2)
-        next(other)
-        early = copy_files(tasks_of(paths, tmp_path / "early"), ("sha512",), threads=2)
-        next(early)
-        early.close()
-        made = sorted(os.listdir(tmp_path / "early"))
-        assert len(made) < count
-        failing = tasks_of(paths, tmp_path / "failing")
-        failing[1][0].write_bytes(b"mine")
-        copies = copy_files(failing, ("sha512",), threads=2)
-        assert [next(copies)[1].kind, next(copies)[1].kind] == [None, "not-written"]
-        copies.close()
-        there = sorted(os.listdir(tmp_path / "failing"))
+    for ending in ("closed", "failed", "interrupted"):
+        tasks = tasks_of(paths, tmp_path / ending)
+        if ending == "failed":
+            tasks[1][0].write_bytes(b"mine")
+        copies = copy_files(tasks, ("sha512",), threads=2)
+        assert next(copies)[1].ok
+        if ending == "failed":
+            assert next(copies)[1].kind == "not-written"
+        if ending == "interrupted":
+            with pytest.raises(KeyboardInterrupt):
+                copies.throw(KeyboardInterrupt)
+        else:
+            copies.close()
+        there = sorted(os.listdir(tmp_path / ending))
         assert len(there) < count
-        assert sum(outcome.ok for _key, outcome in other) == count - 1
+        assert not pool_threads()
         time.sleep(0.05)
-        assert sorted(os.listdir(tmp_path / "early")) == made
-        assert sorted(os.listdir(tmp_path / "failing")) == there
+        assert sorted(os.listdir(tmp_path / ending)) == there
 
 
 def test_a_broken_run(implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that is neither of a source nor of a copy ends the run of all callers; the next one has a new run."""
+    """An error that is neither of a source nor of a copy ends the run; the next one is not affected."""
     tasks = tasks_of(make(tmp_path / "s", (100,) * 20), tmp_path / "t")
 
     def broken(*_arguments: Any, **_options: Any) -> None:
         raise MemoryError
 
-    with monkeypatch.context() as patch, shared_copies():
+    with monkeypatch.context() as patch:
         patch.setattr(pool.Run, "_collect", broken)
-        for _turn in range(2):
-            with pytest.raises(MemoryError):
-                list(copy_files(tasks, ("sha512",), threads=1))
-        patch.undo()
-        done = copied(tasks_of(make(tmp_path / "s2", (100,) * 20), tmp_path / "t2"), ("sha512",), threads=1)
-        assert all(outcome.ok for outcome in done)
-
-
-def test_an_interrupt_ends_all_callers(implementation: Implementation, tmp_path: Path) -> None:
-    """An interrupt of one caller ends the copies of all, at once."""
-    paths = make(tmp_path / "s", (150_000,) * 100)
-    with shared_copies():
-        other = copy_files(tasks_of(paths, tmp_path / "other"), ("sha512",), threads=2)
-        next(other)
-        copies = copy_files(tasks_of(paths, tmp_path / "t"), ("sha512",), threads=2)
-        next(copies)
-        with pytest.raises(KeyboardInterrupt):
-            copies.throw(KeyboardInterrupt)
-        with pytest.raises(Cancelled):
-            list(other)
-        made = sorted(os.listdir(tmp_path / "other"))
-        time.sleep(0.05)
-        assert sorted(os.listdir(tmp_path / "other")) == made
+        with pytest.raises(MemoryError):
+            list(copy_files(tasks, ("sha512",), threads=1))
+    done = copied(tasks_of(make(tmp_path / "s2", (100,) * 20), tmp_path / "t2"), ("sha512",), threads=1)
+    assert all(outcome.ok for outcome in done)
     assert not pool_threads()
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from pressmark.errors import BagError
@@ -20,7 +20,6 @@ from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.hasher import NEW, OpenOptions, error_outcome, keep_status, transfer_content
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, not_written
 from pressmark.fixity.pool import Run, hash_tasks
-from pressmark.fixity.shared_copies import sharing
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.progress_event import Progress
 from pressmark.threads import resolve_threads
@@ -28,7 +27,6 @@ from pressmark.threads import resolve_threads
 __all__ = ["MODES", "Copying", "ReadError", "copy_files", "read_blocks"]
 
 MODES = ("copy", "reflink", "hardlink", "auto")
-FEW = 16  # files that are looked at before a thread is started
 
 # Errors of the ioctl if these files cannot be cloned.
 _NO_CLONE = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
@@ -97,14 +95,7 @@ def copy_files(
             mode = "reflink"
     report(Copying(mode))
     if mode == "copy":
-        first_ones = list(islice(tasks, FEW + 1))
-        tasks = chain(first_ones, tasks)
-        others = sharing(first_ones, names, options, workers)
-        if others is not None:
-            copies = others.copy(tasks, report)
-        else:
-            copies = Run(names, workers, options, read == "sequential", report).outcomes(tasks)
-        with closing(copies):
+        with closing(Run(names, workers, options, read == "sequential", report).outcomes(tasks)) as copies:
             yield from copies
         return
     share = _clone if mode == "reflink" else _link

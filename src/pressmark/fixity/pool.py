@@ -311,7 +311,6 @@ class Run:
     :param threads: number of threads
     :param sequential: read one file at a time
     :param source: descriptor of the file whose parts are hashed
-    :param in_order: yield all outcomes in the order of the tasks; otherwise only those of tasks taken together
     """
 
     def __init__(
@@ -324,7 +323,6 @@ class Run:
         *,
         ledger: Ledger | None = None,
         source: int | None = None,
-        in_order: bool = True,
     ) -> None:
         self._names = tuple(names)
         self._source = source
@@ -333,7 +331,6 @@ class Run:
         self._sequential = sequential
         self._on_event = on_event
         self._ledger = ledger
-        self._in_order = in_order
         self._plan = plan(names, threads)
         # By the number of the batch. The ticket of a file is that number times BLOCK, plus its index. Tickets of blocks
         # are below -1, which is an error.
@@ -378,7 +375,7 @@ class Run:
     def blocks(self, take: Take) -> Generator[HashedFiles, None, None]:
         """Yield the files in order. At the end, no file is read or written any more.
 
-        :param take: called for more tasks, also after :meth:`wake`
+        :param take: called for more tasks
         """
         workers: list[threading.Thread] = []
         more = join = True
@@ -417,14 +414,6 @@ class Run:
             elif get_ident() not in self._begun:
                 for _worker in tuple(self._begun):
                     self._ended.get()
-
-    def wake(self) -> None:
-        """Let a run look for more tasks."""
-        self._engine.wake()
-
-    def close(self) -> None:
-        """End the run from another thread, without its outcomes."""
-        self._engine.close()
 
     def _start_workers(self, workers: list[threading.Thread]) -> None:
         while len(workers) < min(self._threads, self._jobs):
@@ -530,7 +519,7 @@ class Run:
                 del self._window[number]
             if batch.yielded > begin:
                 yield HashedFiles(batch, begin, batch.yielded)
-            if batch.unfinished and self._in_order:
+            if batch.unfinished:
                 break
 
     def _collect(self) -> None:

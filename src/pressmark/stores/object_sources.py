@@ -343,7 +343,6 @@ class SourceCopy:
         followed
     :param algorithms: algorithms of the digests of the files
     :param on_file: called with each file's name below ``target`` and its outcome; an exception is its error
-    :param on_event: called with the events of :func:`~pressmark.fixity.copying.copy_files`; the source is copied alone
     :param threads: number of files that are copied at a time; :data:`None` for one per core
 
     :ivar entries: of the source, if they are known
@@ -367,14 +366,12 @@ class SourceCopy:
         *,
         algorithms: tuple[str, ...] = (),
         on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[Event], object] | None = None,
         threads: int | None = None,
     ) -> None:
         self.source = source
         self.target = target
         self.links = links
         self.algorithms = algorithms
-        self.on_event = on_event
         self.threads = threads
         self.entries: Iterable[SourceEntry] | None = None
         self.mode: str | None = None
@@ -460,17 +457,16 @@ class Copier:
             return "copy"
         return self._mode
 
-    def note(self, source: object, event: object) -> None:
-        """Record the result of an event of copying a source."""
-        if isinstance(event, Copying) and event.mode == "copy":
+    def note(self, source: object, mode: str | None) -> None:
+        """Record how the files of a source were transferred."""
+        if mode == "copy":
             self._copied.add(_device_of(source))
 
     def _how(self, copy: SourceCopy) -> tuple[Any, ...]:
         """Return the mode of a source, and everything else in which sources that are copied together are alike."""
         mode = self.mode_of(copy.source)
         # Whether blocks can be shared is found out for each device; few file systems can.
-        alone = copy.on_event is not None or mode != "copy"
-        return mode, copy.algorithms, copy.links, copy.is_real, copy.threads, id(copy) if alone else 0
+        return mode, copy.algorithms, copy.links, copy.is_real, copy.threads, 0 if mode == "copy" else id(copy)
 
     def _stream(self, copies: list[SourceCopy], mode: str) -> None:
         """Copy sources in one stream."""
@@ -479,11 +475,9 @@ class Copier:
 
         def note(event: Event) -> None:
             nonlocal used
-            self.note(first.source, event)
             if isinstance(event, Copying):
                 used = event.mode
-            if first.on_event is not None:
-                first.on_event(event)
+                self.note(first.source, used)
 
         stream = copy_files(
             _tasks(copies),
@@ -527,14 +521,13 @@ def copy_source(
     links: str = "refuse",
     algorithms: tuple[str, ...] = (),
     on_file: Callable[[bytes, Outcome], object] | None = None,
-    on_event: Callable[[Event], object] | None = None,
 ) -> SourceCopy:
     """Copy one source, and return its copy; the parameters are those of :class:`SourceCopy` and :class:`Copier`.
 
     :raises SourceError: the source cannot be stored
     :raises OSError: the copy cannot be written
     """
-    copy = SourceCopy(source, target, links, algorithms=algorithms, on_file=on_file, on_event=on_event)
+    copy = SourceCopy(source, target, links, algorithms=algorithms, on_file=on_file)
     Copier(mode, set()).copy([copy])
     copy.raise_error()
     return copy

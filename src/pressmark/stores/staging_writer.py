@@ -42,6 +42,7 @@ class Staged:
     :ivar copy: its files on their way to that path; :data:`None` for an object that was not copied
     :ivar check: called with this record once the object is complete; an exception discards it
     :ivar size: of its files, in bytes; 0 if it was not written here
+    :ivar mode: how they were transferred: ``copy``, ``reflink`` or ``hardlink``; :data:`None` without files
     """
 
     identifier: str | bytes
@@ -50,6 +51,7 @@ class Staged:
     copy: SourceCopy | None = None
     check: Callable[[Any], object] | None = None
     size: int = 0
+    mode: str | None = None
 
 
 Item = TypeVar("Item", bound=Staged)
@@ -192,7 +194,7 @@ class StagingWriter(IngestWriter, Generic[Item]):
         try:
             with object_errors(self._name, staged.identifier):
                 if staged.copy is not None:
-                    staged.size = staged.copy.size
+                    staged.size, staged.mode = staged.copy.size, staged.copy.mode
                     staged.copy.raise_error()
                 self._complete(staged)
                 if staged.check is not None:

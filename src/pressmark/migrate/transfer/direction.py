@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
-from pressmark.fixity.copying import Copying
 from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import Entry, TransferError
@@ -29,11 +28,15 @@ from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.content import Content, File, entries_of
 from pressmark.migrate.transfer.reading import check_ocfl_object, check_rest, read_content, read_target
 from pressmark.stores.exceptions import SourceError, object_errors
+from pressmark.stores.staging_writer import Staged
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.root import OcflRoot
 
-__all__ = ["CopyRecorder", "Direction"]
+__all__ = ["CopyRecorder", "Direction", "Storing"]
+
+#: Yields an object whose files are to be copied; returns whether it is stored.
+Storing = Generator[Staged, None, bool]
 
 
 class Direction(ABC):
@@ -42,11 +45,8 @@ class Direction(ABC):
     :param options: options of the migration
     :ivar source: the source of the objects
     :ivar destination: the destination of the objects
-    :cvar concurrent: several threads can store objects at a time, until :meth:`settle`
     :raises StoreError: the source or the destination cannot be used
     """
-
-    concurrent = True
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -75,15 +75,18 @@ class Direction(ABC):
         return None
 
     @abstractmethod
-    def begin(self, entry: Entry, replace: bool = False) -> bool:
+    def begin(self, entry: Entry, replace: bool = False) -> Storing:
         """Store an object, and record its digest, size and copy mode in ``entry``.
+
+        This is a generator. It yields the object when its files are to be copied, and goes on when they are: so the
+        files of many objects are copied together.
 
         :param replace: replace the object at its path
         :return: whether it is stored; otherwise :meth:`settle` reports it
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
-    def store(self, entry: Entry, source: Any, replace: bool, **options: Any) -> bool:
+    def store(self, entry: Entry, source: Any, replace: bool, **options: Any) -> Storing:
         """Write an object aside, until :meth:`settle`; or replace the object at its path.
 
         :param options: of the ``begin`` of the destination's writer
@@ -91,22 +94,23 @@ class Direction(ABC):
         """
         if replace:
             with self.destination.writer(self.mode, self.options.links, True) as writer:
-                self._stage(writer, entry, source, options)
+                yield from self._stage(writer, entry, source, options)
                 [stored] = writer.publish()
             if isinstance(stored, ObjectError):
                 raise stored
             return True
-        self._stage(self.writer, entry, source, options)
+        yield from self._stage(self.writer, entry, source, options)
         self.items[entry.id] = entry
         return False
 
     @staticmethod
-    def _stage(writer: Any, entry: Entry, source: Any, options: dict[str, Any]) -> None:
+    def _stage(writer: Any, entry: Entry, source: Any, options: dict[str, Any]) -> Iterator[Staged]:
         staged = writer.begin(entry.id, source, **options)
-        writer.copy([staged])
+        yield staged
         writer.end(staged)
+        entry.mode = staged.mode
 
-    def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
+    def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> Storing:
         """Replace the different object at the path of an object, and record its copy mode in ``entry``.
 
         :param content: of the object
@@ -115,7 +119,7 @@ class Direction(ABC):
         :return: as for :meth:`begin`
         :raises ObjectError: it is not stored
         """
-        return self.begin(entry, replace=True)
+        return (yield from self.begin(entry, replace=True))
 
     def settle(self) -> Iterator[tuple[Entry, ObjectError | None]]:
         """Publish all waiting objects, and yield each with its error."""
@@ -233,11 +237,6 @@ class CopyRecorder:
         entry = self._entry
         entry.files += 1
         entry.bytes += outcome.size or 0
-
-    def event(self, event: object) -> None:
-        """Record the copy mode."""
-        if isinstance(event, Copying):
-            self._entry.mode = event.mode
 
     def finish(self) -> None:
         """Record the digest of the object, and check that no file is missing.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
-from pressmark.fixity.shared_copies import shared_copies
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
@@ -19,14 +16,11 @@ from pressmark.migrate.entry import Entry, Failure, TransferError, failure_of
 from pressmark.migrate.object_digest import ALGORITHM, entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import all_files, entries_of
-from pressmark.migrate.transfer.direction import Direction
+from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.reading import bag_directory, has_recorded_digests, read_content, read_target
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.threads import Threads, resolve_threads
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.stores.staging_writer import Staged
 
 __all__ = ["Transfer", "transfer_chunk"]
 
@@ -35,8 +29,8 @@ WAITS = (0.05, 0.3, 1.0)
 # Objects that are moved into the destination together, at most; and their bytes, so that an interruption costs little.
 BATCH, BATCH_BYTES = 2_000, 1 << 30
 RENAMES = 256  # with renaming: fewer, so that empty directories are removed soon
-# Objects of this size are copied several at a time: so many for each core, and at most.
-LARGE, OBJECTS, MOST_OBJECTS = 1 << 18, 8, 32
+# Objects whose files are copied together: those of one seldom keep all lanes and cores busy.
+TOGETHER = 256
 
 
 def transfer_chunk(
@@ -64,6 +58,27 @@ def _direction(options: Options) -> Direction:
     else:
         from pressmark.migrate.transfer.to_pairtree_vitro import ToPairtree as made
     return made(options)
+
+
+class _Transferred:
+    """An object during its transfer.
+
+    :ivar planned: its entry in the plan
+    :ivar entry: its entry in the report
+    :ivar steps: of storing it; :data:`None` before the first
+    :ivar staged: the object, if its files are to be copied
+    :ivar error: why it was not stored at first
+    :ivar seconds: the time that it took so far
+    """
+
+    def __init__(self, planned: Entry, host: str) -> None:
+        started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self.planned = planned
+        self.entry = replace(planned, status="copy_failed", files=0, bytes=0, entries="", started=started, host=host)
+        self.steps: Storing | None = None
+        self.staged: Staged | None = None
+        self.error: Exception | None = None
+        self.seconds = 0.0
 
 
 class Transfer:
@@ -115,65 +130,104 @@ class Transfer:
                 batch, size = [], 0
         yield batch
 
-    def _transfer(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Transfer objects, the large ones several at a time: the files of one seldom keep all lanes and cores busy."""
-        large = [entry.bytes >= LARGE for entry in entries]
-        if sum(large) < 2 or not self._direction.concurrent or self._options.renames():
-            return [self._begun(entry) for entry in entries]
-        items: list[Entry | Future[Entry]] = []
-        in_flight: deque[Future[Entry]] = deque()
-        threads = min(OBJECTS * resolve_threads(None), MOST_OBJECTS)
-        with shared_copies(), Threads(threads, "pressmark-object") as pool:
-            for entry, is_large in zip(entries, large, strict=True):
-                if not is_large:
-                    items.append(self._begun(entry))
-                    continue
-                if len(in_flight) == threads:
-                    in_flight.popleft().result()
-                in_flight.append(pool.submit(self._begun, entry))
-                items.append(in_flight[-1])
-            return [item if isinstance(item, Entry) else item.result() for item in items]
+    def _transfer(self, planned: Sequence[Entry]) -> list[Entry]:
+        """Transfer objects: the files of many are copied together."""
+        items: list[Entry] = []
+        for begin in range(0, len(planned), TOGETHER):
+            some = [_Transferred(entry, self._host) for entry in planned[begin : begin + TOGETHER]]
+            for item in some:
+                self._go_on(item)
+            waiting = [item for item in some if item.staged is not None]
+            copying = monotonic()
+            self._direction.writer.copy([item.staged for item in waiting])
+            copying = monotonic() - copying
+            for item in waiting:
+                item.seconds += copying / len(waiting)
+                self._go_on(item)
+            for item in some:
+                if item.error is not None:
+                    self._try_again(item)
+                if item.entry.mode == "rename":
+                    item.entry.files, item.entry.bytes = item.planned.files, item.planned.bytes
+                item.entry.seconds = round(item.seconds, 6)
+                items.append(item.entry)
+                self._on_object(item.planned.bytes)
+        return items
 
     # --- one object -----------------------------------------------------------------------------------------------
 
-    def _begun(self, planned: Entry) -> Entry:
+    def _go_on(self, item: _Transferred) -> None:
+        """Begin an object, or go on after its files were copied."""
         begun = monotonic()
-        started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        entry = replace(planned, status="copy_failed", files=0, bytes=0, entries="", started=started, host=self._host)
-        self._try(entry, planned)
-        if entry.mode == "rename":
-            entry.files, entry.bytes = planned.files, planned.bytes
-        entry.seconds = round(monotonic() - begun, 6)
-        self._on_object(planned.bytes)
-        return entry
+        item.staged = None
+        try:
+            if self._full is not None:
+                item.entry.fail(self._full)
+            elif self._advance(item):
+                self._arrived(item.entry)
+        except (PressmarkError, SourceError, OSError) as error:
+            item.error = error
+        item.seconds += monotonic() - begun
 
-    def _try(self, entry: Entry, planned: Entry) -> None:
-        """Transfer an object; try again after errors that may pass."""
-        if self._full is not None:
-            entry.fail(self._full)
-            return
-        exists = False
-        for number in range(len(WAITS) + 1):
+    def _advance(self, item: _Transferred) -> bool:
+        """Store an object until its files are to be copied, and return whether it is stored."""
+        if item.steps is None:
+            item.steps = self._direction.begin(item.entry)
+        try:
+            item.staged = next(item.steps)
+        except StopIteration as end:
+            return bool(end.value)
+        return False
+
+    def _alone(self, steps: Storing) -> bool:
+        """Store an object, and return whether it is stored."""
+        while True:
             try:
-                if exists:
-                    self._compare(entry)
-                elif self._direction.begin(entry):
-                    self._arrived(entry)
-                return
-            except (PressmarkError, SourceError, OSError) as error:
-                if isinstance(error, ObjectError) and error.kind == "exists" and not exists:
-                    exists = True
-                    continue
-                failure = self._failure(error)
-                if failure.status == "source_missing" and self._options.renames():
-                    if self._was_moved(entry, planned):
-                        return
-                    failure = self._perhaps_moved(entry, failure)
-                if not failure.transient or number == len(WAITS):
-                    entry.fail(failure)
-                    self._full = failure if failure.full else None
-                    return
-            sleep(WAITS[number])
+                self._direction.writer.copy([next(steps)])
+            except StopIteration as end:
+                return bool(end.value)
+
+    def _try_again(self, item: _Transferred) -> None:
+        """Compare with an object that exists, and try again after errors that may pass."""
+        begun = monotonic()
+        entry, error = item.entry, item.error
+        exists = False
+        waits = iter(WAITS)
+        while error is not None:
+            if isinstance(error, ObjectError) and error.kind == "exists" and not exists:
+                exists = True
+            else:
+                wait = next(waits, None)
+                if self._has_failed(item, error, wait is None):
+                    break
+                sleep(wait or 0)
+            error = self._attempted(entry, exists)
+        item.seconds += monotonic() - begun
+
+    def _attempted(self, entry: Entry, exists: bool) -> Exception | None:
+        """Transfer an object, or compare it with the one that exists; return the error, if any."""
+        try:
+            if exists:
+                self._compare(entry)
+            elif self._alone(self._direction.begin(entry)):
+                self._arrived(entry)
+        except (PressmarkError, SourceError, OSError) as error:
+            return error
+        return None
+
+    def _has_failed(self, item: _Transferred, error: Exception, is_last: bool) -> bool:
+        """Record an error, unless it may pass; return whether it was recorded."""
+        entry = item.entry
+        failure = self._failure(error)
+        if failure.status == "source_missing" and self._options.renames():
+            if self._was_moved(entry, item.planned):
+                return True
+            failure = self._perhaps_moved(entry, failure)
+        if failure.transient and not is_last:
+            return False
+        entry.fail(failure)
+        self._full = failure if failure.full else None
+        return True
 
     def _failure(self, error: Exception) -> Failure:
         if isinstance(error, SourceError):
@@ -280,7 +334,7 @@ class Transfer:
             entry.status, entry.verify = "exists_same", "reread"
             entry.error = content.left_out(self._options.to)
         elif self._options.replace:
-            if direction.replace(entry, content, ours, theirs):
+            if self._alone(direction.replace(entry, content, ours, theirs)):
                 self._arrived(entry)
         else:
             what = f"the object at {entry.target!r} has different files; replace it (--replace), or omit this object"

@@ -16,11 +16,9 @@ from typing import Any, Self
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
-from pressmark.fixity.copying import Copying
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.trees import longest_inside
 from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.object_digest import (
     ALGORITHM,
@@ -32,11 +30,11 @@ from pressmark.migrate.object_digest import (
 )
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files
-from pressmark.migrate.transfer.direction import CopyRecorder
+from pressmark.migrate.transfer.direction import CopyRecorder, Storing
 from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests, read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import copy_source
+from pressmark.stores.object_sources import SourceCopy, copy_source
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.history import version_names
 from pressmark.stores.ocfl.inventory import (
@@ -51,6 +49,7 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
 from pressmark.stores.ocfl.writing.bulk_writer import StagedObject
+from pressmark.stores.staging_writer import Staged
 
 __all__ = ["OcflToOcfl"]
 
@@ -61,7 +60,6 @@ class OcflToOcfl(BulkDirection):
     """Moves or copies whole objects."""
 
     source: OcflRoot
-    concurrent = False
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -82,7 +80,7 @@ class OcflToOcfl(BulkDirection):
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
 
-    def begin(self, entry: Entry, replace: bool = False) -> bool:
+    def begin(self, entry: Entry, replace: bool = False) -> Storing:
         if entry.id != entry.source_id:
             what = f"its inventories contain the identifier {entry.source_id!r}, which cannot be changed"
             raise TransferError("refused_name", "id-in-inventory", f"{what}; omit it from the map")
@@ -96,12 +94,13 @@ class OcflToOcfl(BulkDirection):
             entry.mode = "rename"
             self.writer.adopt(entry.id, path, self.places.get(entry.id))
         else:
-            self._copy(entry, path)
+            yield from self._copy(entry, path)
         self.items[entry.id] = entry
         return False
 
-    def replace(self, entry: Entry, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> bool:
+    def replace(self, entry: Entry, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> Storing:
         """Copy the versions that the object at the path does not have yet, one by one."""
+        yield from ()  # each version is written at once
         path = self.source_path(entry)
         check_ocfl_object(entry, path, self.destination.version)
         target = os.path.join(self._base, encode_fs(entry.target))
@@ -142,17 +141,15 @@ class OcflToOcfl(BulkDirection):
                     if found.get(key) != digest.lower():
                         raise mismatch(path, key, found.get(key), digest)
 
-        def note(event: object) -> None:
-            if isinstance(event, Copying):
-                entry.mode = event.mode
-
         source, staged = (os.path.join(top, encode_fs(name)) for top in (self.source_path(entry), room))
         algorithms = with_known({algorithm: {}})
         try:
             with object_errors(self.destination.root, entry.id):
                 os.mkdir(room)
-                copy_source(source, staged, mode=self.mode, algorithms=algorithms, on_file=compare, on_event=note)
-                self.destination.refuse_too_long(entry.id, encode_fs(entry.target), longest_inside(room))
+                copy = copy_source(source, staged, mode=self.mode, algorithms=algorithms, on_file=compare)
+                entry.mode = copy.mode
+                longest = b"/" + encode_fs(name) + copy.longest
+                self.destination.refuse_too_long(entry.id, encode_fs(entry.target), longest)
                 self.writer.adopt_version(staged, encode_fs(entry.target))
         finally:
             with suppress(OSError):  # the rest is removed with the directory of the run
@@ -194,7 +191,7 @@ class OcflToOcfl(BulkDirection):
                 _regular(version + b"/" + folder, decode_fs(head + b"/" + folder + b"/"), found)
             return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
 
-    def _copy(self, entry: Entry, path: bytes) -> None:
+    def _copy(self, entry: Entry, path: bytes) -> Iterator[Staged]:
         """Copy an object aside, and compare all copied files with its inventories."""
         if self.options.move:
             self.record_entries(entry, read_content(self.options, self.source, entry))
@@ -209,7 +206,11 @@ class OcflToOcfl(BulkDirection):
         try:
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry, path)
-                copy_source(path, room, mode=self.mode, algorithms=algorithms, on_file=note, on_event=copied.event)
+            copy = SourceCopy(path, room, "refuse", algorithms=algorithms, on_file=note)
+            yield Staged(entry.id, encode_fs(entry.target), room, copy)
+            with object_errors(self.source.root, entry.source_id):
+                copy.raise_error()
+            entry.mode = copy.mode
             checked = check_ocfl_object(entry, room, self.destination.version)
             for file in checked.unread_files():
                 compare_digests(file, digests[file.path])

@@ -22,7 +22,7 @@ from pressmark.migrate.object_digest import FileDigests, compare
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.bag_content import WRAPPED, check_bag, is_bag
 from pressmark.migrate.transfer.content import Content, check_unchanged
-from pressmark.migrate.transfer.direction import CopyRecorder, Direction
+from pressmark.migrate.transfer.direction import CopyRecorder, Direction, Storing
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.new_bag import BagCopy
 from pressmark.stores.staging_writer import Staged
@@ -39,7 +39,7 @@ class ToBags(Direction):
         super().__init__(options)
         self._algorithms = algorithm_names(self.destination.algorithms)
 
-    def begin(self, entry: Entry, replace: bool = False) -> bool:
+    def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
         self.record_entries(entry, content)
         verbatim = self.options.source_kind == "bags"
@@ -49,7 +49,7 @@ class ToBags(Direction):
             except ObjectError as error:
                 if verbatim or error.kind != "improper":
                     raise
-        return self._wrap(entry, content, replace)
+        return (yield from self._wrap(entry, content, replace))
 
     def _adopt(self, entry: Entry, content: Content, replace: bool) -> bool:
         """Store the bag itself."""
@@ -68,24 +68,22 @@ class ToBags(Direction):
                 check_unchanged(content)
 
         given = content.by_name() if at is None else at
-        how: dict[str, Any] = {"mode": mode, "check": check, "algorithms": copied.algorithms}
-        how |= {"on_file": copied.file, "on_event": copied.event}
+        how: dict[str, Any] = {"mode": mode, "check": check}
+        how |= {"algorithms": copied.algorithms, "on_file": copied.file}
         if replace:
             with self.destination.writer(self.mode, replace=True) as writer:
-                writer.adopt(entry.id, given, **how)
+                entry.mode = writer.adopt(entry.id, given, **how)
                 [stored] = writer.publish()
             if isinstance(stored, ObjectError):
                 raise stored
         else:
-            self.writer.adopt(entry.id, given, **how)
+            entry.mode = self.writer.adopt(entry.id, given, **how)
             self.items[entry.id] = entry
-        if rename:
-            entry.mode = "rename"
-        else:
+        if not rename:
             self.record_copied(entry, content)
         return replace
 
-    def _wrap(self, entry: Entry, content: Content, replace: bool) -> bool:
+    def _wrap(self, entry: Entry, content: Content, replace: bool) -> Storing:
         """Store the object as the payload of a new bag."""
         encapsulation = entry.encapsulation or ""
         wrapped = f"{self.options.source_kind} {encapsulation}".rstrip()
@@ -101,7 +99,7 @@ class ToBags(Direction):
         given = content.by_name() if content.top is None else os.fsdecode(content.top)
         links: Any = self.options.links if content.top is not None else "follow"
         info = {WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {}
-        is_stored = self.store(entry, given, replace, links=links, info=info, check=check, on_event=copied.event)
+        is_stored = yield from self.store(entry, given, replace, links=links, info=info, check=check)
         (read,) = found
         entry.files = len(read.digests)
         entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)

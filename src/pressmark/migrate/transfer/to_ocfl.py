@@ -13,7 +13,7 @@ from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, check_unchanged
-from pressmark.migrate.transfer.direction import Direction
+from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.reading import locate_target
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.differences import compare_states
@@ -60,7 +60,7 @@ class ToOcfl(BulkDirection):
         super().__init__(options)
         self._also = () if self.destination.algorithm == ALGORITHM else (ALGORITHM,)
 
-    def begin(self, entry: Entry, replace: bool = False) -> bool:
+    def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
         self.record_entries(entry, content)
         self.check_place_free(entry)
@@ -72,7 +72,7 @@ class ToOcfl(BulkDirection):
             also=self._also,
             check=lambda _staged: check_unchanged(content),
         )
-        self.writer.copy([staged])
+        yield staged
         self.writer.end(staged)
         copy = staged.copy
         digests = {logical: outcome.digests[ALGORITHM] for logical, outcome in copy.outcomes.items()}
@@ -86,8 +86,9 @@ class ToOcfl(BulkDirection):
         self.finish_target(entry)
         return super().read_target(entry)
 
-    def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
+    def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> Storing:
         """Write the files that differ as a new version of the object at the path."""
+        yield from ()  # the version is written at once
         found = cast("OcflObject", locate_target(self.destination, entry))
         algorithm = str(found.inventory["digestAlgorithm"])
         if algorithm != ALGORITHM:

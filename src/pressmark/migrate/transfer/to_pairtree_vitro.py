@@ -7,7 +7,7 @@ import os
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.transfer.content import check_unchanged
-from pressmark.migrate.transfer.direction import CopyRecorder, Direction
+from pressmark.migrate.transfer.direction import CopyRecorder, Direction, Storing
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.vitro.vitro_store import VitroStore
 
@@ -19,7 +19,7 @@ class ToPairtree(Direction):
 
     destination: PairtreeStore
 
-    def begin(self, entry: Entry, replace: bool = False) -> bool:
+    def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
         top = content.top if entry.encapsulation is not None else None
         # Renaming a relative link would change its target.
@@ -37,7 +37,7 @@ class ToPairtree(Direction):
 
         # A directory is copied with its empty directories.
         given = os.fsdecode(content.top) if content.top is not None else content.by_name()
-        is_stored = self.store(
+        is_stored = yield from self.store(
             entry,
             given,
             replace,
@@ -46,7 +46,6 @@ class ToPairtree(Direction):
             check=check,
             algorithms=copied.algorithms,
             on_file=copied.file,
-            on_event=copied.event,
         )
         self.record_copied(entry, content)
         return is_stored
@@ -57,7 +56,7 @@ class ToVitro(Direction):
 
     destination: VitroStore
 
-    def begin(self, entry: Entry, replace: bool = False) -> bool:
+    def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
         if len(content.files) != 1:
             what = f"the object has {len(content.files)} files, but a Vitro object is a single file"
@@ -68,7 +67,7 @@ class ToVitro(Direction):
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         self.record_entries(entry, content)
         copied = CopyRecorder(entry, content)
-        is_stored = self.store(
+        is_stored = yield from self.store(
             entry,
             {decode_fs(name): os.fsdecode(path)},
             replace,
@@ -77,7 +76,6 @@ class ToVitro(Direction):
             algorithms=copied.algorithms,
             # The stored name is encoded.
             on_file=lambda _stored, outcome: copied.file(name, outcome),
-            on_event=copied.event,
         )
         self.record_copied(entry, content)
         return is_stored

@@ -379,14 +379,12 @@ class BagWriter(StagingWriter[_StagedBag]):
         links: str | None = None,
         info: Mapping[str, str] | None = None,
         check: Callable[[Any], object] | None = None,
-        on_event: Callable[[object], object] | None = None,
     ) -> _StagedBag:
         """Return a new bag; see :meth:`StagingWriter.begin`.
 
         :param links: replaces the option of the writer
         :param info: as for :meth:`BagFolder.put`
         :param check: as for :class:`Staged`
-        :param on_event: called with the events of copying
         """
         store = self._store
         place = encode_fs(store.walk.new_place(identifier))
@@ -396,20 +394,16 @@ class BagWriter(StagingWriter[_StagedBag]):
             old = self._old_in_turn(identifier, place)
             new = self.new_path()
 
-            def note(event: object) -> None:
-                self._copier.note(source, event)
-                if on_event is not None:
-                    on_event(event)
-
             def write() -> None:
                 mode = self._copier.mode_of(source)
-                write_bag(source, new, store.algorithms, elements, mode, links or self._links, note)
+                staged.mode = write_bag(source, new, store.algorithms, elements, mode, links or self._links)
+                self._copier.note(source, staged.mode)
 
             staged = _StagedBag(identifier, place, new, check=check, info=elements, old=old, write=write)
             if isinstance(source, (str, os.PathLike)):
                 given = os.fsencode(source)
                 refuse_within(given, new, self._above)
-                staged.copy = BagCopy.of(given, new, store.algorithms, elements, on_event)
+                staged.copy = BagCopy.of(given, new, store.algorithms, elements)
         return staged
 
     def copy(self, objects: Sequence[_StagedBag]) -> None:
@@ -443,9 +437,9 @@ class BagWriter(StagingWriter[_StagedBag]):
         mode: str,
         check: Callable[[bytes], object] | None = None,
         **copying: Any,
-    ) -> None:
+    ) -> str | None:
         """Copy an existing bag, a directory or a serialized bag, to the private directory; or publish it without
-        copying it.
+        copying it. Return how it was transferred.
 
         :param bag: base directory or file of the bag; or a mapping of all names in it to files
         :param mode: as for :meth:`BagFolder.put`; or ``rename`` to move a bag on the same file system
@@ -461,13 +455,13 @@ class BagWriter(StagingWriter[_StagedBag]):
             place += file[len(archives.stem(file) or file) :]
         with object_errors(self._name, identifier), self._staged(identifier, place) as staged:
             if mode != "rename" or isinstance(bag, Mapping):
-                copy_source(bag, staged.path, mode=mode, **copying)
+                staged.mode = copy_source(bag, staged.path, mode=mode, **copying).mode
                 if isinstance(bag, Mapping):
                     os.makedirs(os.path.join(staged.path, b"data"), exist_ok=True)  # a bag without payload
                 if file:
                     staged.path = os.path.join(staged.path, file)
             else:
-                staged.path = bag
+                staged.path, staged.mode = bag, mode
             own = self._store.walk.identifier_of(staged.path, place)
             if own != _text(identifier):
                 what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
@@ -475,6 +469,7 @@ class BagWriter(StagingWriter[_StagedBag]):
             if check is not None:
                 check(staged.path)
             self._refuse_too_long(staged, longest_inside(staged.path))
+        return staged.mode
 
     @contextmanager
     def _staged(self, identifier: str | bytes, place: bytes) -> Iterator[_StagedBag]:

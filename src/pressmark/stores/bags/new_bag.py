@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING
@@ -20,6 +19,7 @@ from pressmark.bagit.writing.small_folders import Entries, list_small_folders
 from pressmark.bagit.writing.tag_writer import TagWriter
 from pressmark.bagit.writing.write import build_bag
 from pressmark.errors import BagError
+from pressmark.fixity.copying import Copying
 from pressmark.fixity.hasher import keep_status
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.beneath import real_path
@@ -57,26 +57,26 @@ def write_bag(
     info: list[tuple[str, str]],
     mode: str,
     links: str,
-    on_event: Callable[[object], object],
-) -> None:
-    """Write a bag with all checks; it is not flushed.
+) -> str | None:
+    """Write a bag with all checks, and return how its files were transferred; it is not flushed.
 
     :param new: path of the new bag
     :param algorithms: of the manifests
     :param info: elements of bag-info.txt
     :param mode: as for :func:`~pressmark.fixity.copying.copy_files`
     :param links: ``"refuse"`` or ``"follow"`` symbolic links in the source
-    :param on_event: called with the events of copying
     :raises SourceError: the source cannot be stored
     :raises OSError: a file cannot be written
     """
     refused_for: set[str] = set()
+    used: str | None = None
 
     def note(event: object) -> None:
+        nonlocal used
         if isinstance(event, Notice) and event.problem.severity == "error":
             refused_for.add(event.problem.kind)
-        else:
-            on_event(event)
+        elif isinstance(event, Copying):
+            used = event.mode
 
     try:
         _write_any(source, new, algorithms, info, mode, links, note)
@@ -88,6 +88,7 @@ def write_bag(
         else:
             kind = "unreadable" if "file-unreadable" in refused_for else "source"
         raise SourceError(kind, str(error)) from None
+    return used
 
 
 def _write_any(
@@ -106,7 +107,8 @@ def _write_any(
     :raises OSError: a file cannot be written
     """
     if isinstance(source, Mapping):
-        copy_source(source, new, mode=mode, links=links, on_event=note)
+        if (used := copy_source(source, new, mode=mode, links=links).mode) is not None:
+            note(Copying(used))
         if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
             reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
             raise SourceError("bad-name", reason)
@@ -145,9 +147,8 @@ class BagCopy(SourceCopy):
         new: bytes,
         options: CreateOptions,
         listed: Entries,
-        on_event: Callable[[Any], object] | None = None,
     ) -> None:
-        super().__init__(source, new, "refuse", algorithms=options.algorithms, on_event=on_event)
+        super().__init__(source, new, "refuse", algorithms=options.algorithms)
         self.entries = ()  # the walk was made before
         self.digests: list[tuple[bytes, Mapping[str, str]]] = []
         self._directory = source
@@ -162,14 +163,13 @@ class BagCopy(SourceCopy):
         new: bytes,
         algorithms: tuple[str, ...],
         info: list[tuple[str, str]],
-        on_event: Callable[[Any], object] | None = None,
     ) -> BagCopy | None:
         """Return the copy of a directory; :data:`None` if the bag may have errors or warnings."""
         (listed,) = list_small_folders([source], b"")
         if not listed or empty_directories(listed) or not all(_is_listable(name) for name, _facts in listed):
             return None
         options = CreateOptions.from_arguments(algorithms, info, "refuse", (), None, "parallel", None)
-        return cls(source, new, options, listed, on_event)
+        return cls(source, new, options, listed)
 
     def tasks(self) -> Iterator[Task]:
         """Create the directories, and yield the files to copy."""
