@@ -122,10 +122,13 @@ def test_many_at_once(tmp_path: Path, kind: str, implementation: Implementation)
 def test_the_files_of_many_objects_are_one_stream(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once it is known that a device cannot share blocks, the files of many objects are copied by one call."""
+    """Once it is known that a device cannot share blocks, the files of many objects are copied by one call; a call
+    begins when the objects of the one before it are ready, so that large ones are published soon.
+    """
     for number in range(20):
-        write(tmp_path / "in" / str(number), {"name.bin": b"%d" % number})
+        write(tmp_path / "in" / str(number), {"name.bin": b"%06d" % number * 100})
     items = [(str(number), tmp_path / "in" / str(number)) for number in range(20)]
+    named = [(f"named {number}", {"name.bin": tmp_path / "in" / str(number) / "name.bin"}) for number in range(20)]
     counts: list[int] = []
     copy = object_sources.copy_files
 
@@ -136,9 +139,18 @@ def test_the_files_of_many_objects_are_one_stream(
 
     monkeypatch.setattr(object_sources, "copy_files", counted)
     with store.ingest(mode="copy") as batch:
-        batch.put_all(items)
-    assert counts == [20]
-    assert sorted(str(found.id) for found in store.objects()) == sorted(name for name, _source in items)
+        batch.put_all(items[:10])
+        assert counts == [10]
+        monkeypatch.setattr(staging_writer, "TOGETHER", 2000)
+        counts.clear()
+        batch.put_all(items[10:])
+        assert counts == [3, 3, 3, 1]
+        if store.kind != "bags":  # of a mapping, each is written by itself
+            counts.clear()
+            batch.put_all(named[:7])
+            assert counts == [3, 3, 1]
+    names = [name for name, _source in (*items, *(named[:7] if store.kind != "bags" else ()))]
+    assert sorted(str(found.id) for found in store.objects()) == sorted(names)
     assert not problems(store)
 
 

@@ -27,6 +27,7 @@ from pressmark.stores.objects import ObjectSource
 from pressmark.stores.problems import problem
 
 __all__ = [
+    "TOGETHER",
     "Copier",
     "SourceCopy",
     "SourceEntry",
@@ -45,7 +46,9 @@ __all__ = [
 ]
 
 # Of directories that are listed many at a time: larger ones are walked while they are copied.
-_NAMES = Wanted(content="names")
+_LISTED = Wanted(content="none", entries=256)
+# Bytes of the sources that are copied together, at most: so that the first objects are published soon.
+TOGETHER = 1 << 26  # 64 MiB
 
 
 class UnreadableSourceError(SourceError):
@@ -199,26 +202,27 @@ def _entries_of(
             yield SourceEntry(name, None, not entries)
 
 
-def plain_entries(sources: Sequence[ObjectSource | bytes], target: bytes) -> list[list[SourceEntry] | None]:
-    """Return the entries of each source that is a plain directory, many read in one call; :data:`None` for any other.
+def plain_entries(sources: Sequence[ObjectSource | bytes], target: bytes) -> list[tuple[list[SourceEntry], int] | None]:
+    """Return the entries and the size of each source that is a plain directory, many read in one call; :data:`None` for
+    any other.
 
-    Plain is a directory of regular files and directories that is not deep, not large, and on one file system.
+    Plain is a directory of a few regular files and directories that is not deep, and on one file system.
 
     :param target: as for :func:`source_entries`
     """
-    found: list[list[SourceEntry] | None] = [None] * len(sources)
+    found: list[tuple[list[SourceEntry], int] | None] = [None] * len(sources)
     tops: dict[int, bytes] = {}
     for number, source in enumerate(sources):
         if isinstance(source, (str, bytes, os.PathLike)):
             tops[number] = real_path(os.fsencode(source))
     above = identities_above(os.path.dirname(target)) if tops else frozenset()
-    read = (tree for batch in trees(b"", list(tops.values()), _NAMES, 1) for tree in batch.trees)
-    for (number, top), tree in zip(tops.items(), read, strict=True):
+    read = ((batch.sizes, tree) for batch in trees(b"", list(tops.values()), _LISTED, 1) for tree in batch.trees)
+    for (number, top), (sizes, tree) in zip(tops.items(), read, strict=True):
         if tree.state == "whole" and not tree.others and (tree.device, tree.inode) not in above:
             empty = set(tree.empty)
             folders = [SourceEntry(name, None, name in empty) for name in cast("dict[bytes, int]", tree.directories)]
             files = [SourceEntry(name, b"%b/%b" % (top, name)) for name in cast("dict[bytes, int]", tree.files)]
-            found[number] = folders + files
+            found[number] = folders + files, sum([sizes[one] for one in tree.files.values()])
     return found
 
 
@@ -346,6 +350,7 @@ class SourceCopy:
     :param threads: number of files that are copied at a time; :data:`None` for one per core
 
     :ivar entries: of the source, if they are known
+    :ivar expected: size of the source in bytes, if it is known
     :ivar mode: how the files were transferred: ``copy``, ``reflink`` or ``hardlink``; :data:`None` without files
     :ivar files: number of copied files
     :ivar size: of these files, in bytes
@@ -374,6 +379,7 @@ class SourceCopy:
         self.algorithms = algorithms
         self.threads = threads
         self.entries: Iterable[SourceEntry] | None = None
+        self.expected: int | None = None
         self.mode: str | None = None
         self.files = self.size = 0
         self.longest = b""
@@ -442,14 +448,23 @@ class Copier:
         self._mode = mode
         self._copied = copied
 
-    def copy(self, copies: Sequence[SourceCopy]) -> None:
-        """Copy sources, and record for each the error, if any."""
-        plain = [copy for copy in copies if copy.entries is None]
-        targets = plain[0].target if plain else b""
-        for copy, entries in zip(plain, plain_entries([copy.source for copy in plain], targets), strict=True):
-            copy.entries = entries
-        for (mode, *_how), some in groupby(copies, self._how):
-            self._stream(list(some), mode)
+    def copy(self, copies: Sequence[SourceCopy], together: int | None = None) -> Iterator[SourceCopy]:
+        """Copy sources, and yield each once it is copied, in order; with the error, if any.
+
+        :param together: maximal size in bytes of sources that are copied before the first of them is yielded; one of
+            unknown size is copied alone
+        """
+        unknown = [copy for copy in copies if copy.entries is None]
+        target = unknown[0].target if unknown else b""
+        for copy, found in zip(unknown, plain_entries([copy.source for copy in unknown], target), strict=True):
+            if found is not None:
+                copy.entries, copy.expected = found
+            else:
+                copy.expected = _size_of(copy.source)
+        for (mode, *_how), alike in groupby(copies, self._how):
+            for some in [list(alike)] if together is None else _cut(alike, together):
+                self._stream(some, mode)
+                yield from some
 
     def mode_of(self, source: object) -> str:
         """Return the mode for a source: only copying a first file shows whether a device can share blocks."""
@@ -502,6 +517,21 @@ class Copier:
                 copy.error = copy.error or error
 
 
+def _cut(copies: Iterable[SourceCopy], together: int) -> Iterator[list[SourceCopy]]:
+    """Yield copies in groups of at most ``together`` bytes, one larger or of unknown size alone."""
+    group: list[SourceCopy] = []
+    size = 0
+    for copy in copies:
+        expected = together if copy.expected is None else copy.expected
+        if group and size + expected > together:
+            yield group
+            group, size = [], 0
+        group.append(copy)
+        size += expected
+    if group:
+        yield group
+
+
 def _tasks(copies: Iterable[SourceCopy]) -> Iterator[tuple[tuple[SourceCopy, Any], bytes | Content, bytes]]:
     for copy in copies:
         try:
@@ -527,10 +557,27 @@ def copy_source(
     :raises SourceError: the source cannot be stored
     :raises OSError: the copy cannot be written
     """
-    copy = SourceCopy(source, target, links, algorithms=algorithms, on_file=on_file)
-    Copier(mode, set()).copy([copy])
+    given = SourceCopy(source, target, links, algorithms=algorithms, on_file=on_file)
+    [copy] = Copier(mode, set()).copy([given])
     copy.raise_error()
     return copy
+
+
+def _size_of(source: object) -> int | None:
+    """Return the size of a source in bytes; :data:`None` unless it consists of a few files and bytes."""
+    size = 0
+    for content in source.values() if isinstance(source, Mapping) and len(source) <= _LISTED.entries else [source]:
+        if isinstance(content, (bytearray, memoryview)) or (content is not source and isinstance(content, bytes)):
+            size += len(content)
+            continue
+        try:
+            status = os.stat(content)  # type: ignore[arg-type]
+        except (OSError, TypeError, ValueError):
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        size += status.st_size
+    return size
 
 
 def _device_of(source: object) -> int:

@@ -21,7 +21,7 @@ from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, existin
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import INTERRUPTED, IngestWriter
-from pressmark.stores.object_sources import Copier, SourceCopy
+from pressmark.stores.object_sources import TOGETHER, Copier, SourceCopy
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
 from pressmark.stores.store_change import ChangedStore, above
 from pressmark.stores.walked_store import WalkedStore
@@ -172,11 +172,12 @@ class StagingWriter(IngestWriter, Generic[Item]):
                 begun.append(self.begin(identifier, source, place, **options))
             except (ObjectError, IdentifierError) as error:
                 begun.append(error)
-        self.copy([one for one in begun if isinstance(one, Staged)])
+        copied = self._copied([one for one in begun if isinstance(one, Staged)], TOGETHER)
         for one in begun:
             if not isinstance(one, Staged):
                 yield one
                 continue
+            next(copied)
             try:
                 yield self.end(one)
             except ObjectError as error:
@@ -184,7 +185,19 @@ class StagingWriter(IngestWriter, Generic[Item]):
 
     def copy(self, objects: Sequence[Item]) -> None:
         """Copy the files of new objects, all in one stream; :meth:`end` raises the error of an object."""
-        self._copier.copy([staged.copy for staged in objects if staged.copy is not None])
+        for _staged in self._copied(objects):
+            pass
+
+    def _copied(self, objects: Sequence[Item], together: int | None = None) -> Iterator[Item]:
+        """Copy the files of new objects, and yield each object once they are copied, in order.
+
+        :param together: as for :meth:`Copier.copy`
+        """
+        copies = self._copier.copy([staged.copy for staged in objects if staged.copy is not None], together)
+        for staged in objects:
+            if staged.copy is not None:
+                next(copies)
+            yield staged
 
     def end(self, staged: Item) -> int:
         """Complete a new object whose files were copied, let it wait to be published, and return its size in bytes.
@@ -364,9 +377,9 @@ class CopyingWriter(StagingWriter[StagedCopy]):
         # Longer names are checked one by one.
         return [place if 0 < len(place) < min(NAME_MAX, self._room) else None for place in places]
 
-    def copy(self, objects: Sequence[StagedCopy]) -> None:
+    def _copied(self, objects: Sequence[StagedCopy], together: int | None = None) -> Iterator[StagedCopy]:
         self._identify(objects)
-        super().copy(objects)
+        return super()._copied(objects, together)
 
     def _identify(self, objects: Sequence[StagedCopy]) -> None:
         """Record the identifiers of objects' paths."""

@@ -406,12 +406,12 @@ class BagWriter(StagingWriter[_StagedBag]):
                 staged.copy = BagCopy.of(given, new, store.algorithms, elements)
         return staged
 
-    def copy(self, objects: Sequence[_StagedBag]) -> None:
-        super().copy(objects)
-        for staged in objects:
+    def _copied(self, objects: Sequence[_StagedBag], together: int | None = None) -> Iterator[_StagedBag]:
+        for staged in super()._copied(objects, together):
             error = None if staged.copy is None else staged.copy.error
             if error is not None and not isinstance(error, OSError):
                 staged.copy = None  # the other way reports more of a file that cannot be read
+            yield staged
 
     def _complete(self, staged: _StagedBag) -> None:
         copy = staged.copy

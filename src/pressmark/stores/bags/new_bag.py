@@ -150,6 +150,7 @@ class BagCopy(SourceCopy):
     ) -> None:
         super().__init__(source, new, "refuse", algorithms=options.algorithms)
         self.entries = ()  # the walk was made before
+        self.expected = sum(facts[0] for _name, facts in listed if facts is not None)
         self.digests: list[tuple[bytes, Mapping[str, str]]] = []
         self._directory = source
         self._options = options

@@ -148,9 +148,8 @@ class VersionWriter:
                 dedup=dedup,
                 threads=threads,
             )
-            copier.copy([copied])
-            if copied.error is not None:
-                raise copied.error
+            [_copy] = copier.copy([copied])
+            copied.raise_error()
             copied.finish()
             written = _write(document, name, kept, copied, provenance)
             if written.name != document["head"]:
