@@ -35,6 +35,8 @@ LOOKS = 10
 # Moving something takes a moment, unless the run is suspended while it holds the lock.
 PAUSE = 0.01  # seconds
 PAUSES = 500
+# The longest pause before another look at a private directory, which is twice as long each time.
+_PATIENCE = 0.32
 # Neither follow a link nor wait for a named pipe in place of the lock.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 
@@ -95,24 +97,27 @@ def await_turn(folder: bytes) -> None:
 def abandoned(folder: bytes) -> Sequence[bytes]:
     """Return the private directories that killed runs have left in a work directory.
 
-    When a run starts or ends, its directory is briefly empty or its lock is not held, so only directories that are
-    found twice are returned.
+    When a run starts or ends, its directory is briefly without a lock that is held, and contains nothing else. On a
+    busy machine that may take a while, so such a directory is looked at again for half a second.
     """
     found = leftovers(folder)
-    for _ in range(LOOKS):
-        if not found:
-            break
-        sleep(PAUSE)
+    pause = PAUSE
+    while found:
+        sleep(pause)
         still = leftovers(folder)
         found = [path for path in found if path in still]
-        if not any(map(_is_empty, found)):
+        pause *= 2
+        if pause > _PATIENCE or not any(map(_is_hollow, found)):
             break
     return found
 
 
-def _is_empty(directory: bytes) -> bool:
+def _is_hollow(directory: bytes) -> bool:
+    """Return whether a private directory contains nothing but its lock, or was just removed."""
     try:
-        return not os.listdir(directory)
+        return set(os.listdir(directory)) <= {LOCK}
+    except FileNotFoundError:
+        return True
     except OSError:
         return False
 
