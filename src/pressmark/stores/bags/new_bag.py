@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING
@@ -79,7 +79,25 @@ def write_bag(
             used = event.mode
 
     try:
-        _write_any(source, new, algorithms, info, mode, links, note)
+        if isinstance(source, Mapping):
+            used = copy_source(source, new, mode=mode, links=links).mode
+            if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
+                reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
+                raise SourceError("bad-name", reason)
+            create_bag(new, None, algorithms, info, nested=True, on_event=note)
+            # A remaining staging directory would look like an interrupted change.
+            remove_tree(os.path.join(new, STAGING))
+            return used
+        given = os.fsencode(source)
+        fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
+        if fault is not None:
+            raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
+        folder = new + b"-parts"
+        options = CreateOptions.from_arguments(algorithms, info, links, (), None, "parallel", None)
+        try:
+            os.rename(build_bag(given, folder, options, mode, True, note), new)
+        finally:
+            remove_tree(folder)
     except BagError as error:
         if isinstance(error.__cause__, OSError):
             raise error.__cause__ from None
@@ -89,43 +107,6 @@ def write_bag(
             kind = "unreadable" if "file-unreadable" in refused_for else "source"
         raise SourceError(kind, str(error)) from None
     return used
-
-
-def _write_any(
-    source: ObjectSource,
-    new: bytes,
-    algorithms: tuple[str, ...],
-    info: list[tuple[str, str]],
-    mode: str,
-    links: str,
-    note: Callable[[object], object],
-) -> None:
-    """Write a bag with all checks.
-
-    :raises BagError: the source cannot be stored
-    :raises SourceError: the source cannot be stored
-    :raises OSError: a file cannot be written
-    """
-    if isinstance(source, Mapping):
-        if (used := copy_source(source, new, mode=mode, links=links).mode) is not None:
-            note(Copying(used))
-        if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
-            reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
-            raise SourceError("bad-name", reason)
-        create_bag(new, None, algorithms, info, nested=True, on_event=note)
-        # A remaining staging directory would look like an interrupted change.
-        remove_tree(os.path.join(new, STAGING))
-        return
-    given = os.fsencode(source)
-    fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
-    if fault is not None:
-        raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
-    folder = new + b"-parts"
-    options = CreateOptions.from_arguments(algorithms, info, links, (), None, "parallel", None)
-    try:
-        os.rename(build_bag(given, folder, options, mode, True, note), new)
-    finally:
-        remove_tree(folder)
 
 
 # --- a bag of few files -----------------------------------------------------------------------------------------------

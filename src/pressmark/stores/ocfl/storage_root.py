@@ -83,15 +83,12 @@ class StorageRoot(Store):
     :param undeclared: also open a directory that declares no supported version, for :meth:`check`; it is not written to
     :ivar version: version of OCFL; the newest supported one if none is declared
     :ivar storage: location of the root
-    :ivar copied: devices where sharing blocks was tried and files were copied
-    :ivar signs: names of files that mark a directory as an object, each with a slash before it
     :ivar layout_is_given: whether the caller has specified the layout
     :raises StoreError: not a storage root, or an argument is invalid
     """
 
     kind = "ocfl"
     unfinished_names = UNFINISHED
-    signs = _SIGNS
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class BulkWriter(StagingWriter[StagedObject]):
 
     :param root: the storage root
     :param mode: as for :meth:`OcflRoot.put`, like ``links``
-    :param replace: stores a new version of an object, with the options that :meth:`prepare` was given; without it,
+    :param replace: stores a new version of an object, with the options that :meth:`begin` was given; without it,
         existing objects are an error
     :param durable_places: as for :class:`StagingWriter`
     """

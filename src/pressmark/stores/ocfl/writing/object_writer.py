@@ -45,7 +45,6 @@ __all__ = [
     "logical_name",
     "now",
     "write_extension",
-    "write_inventories",
     "write_object",
 ]
 
@@ -93,8 +92,8 @@ def _moment(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def write_object(copied: CopiedFiles, identifier: str, version: str, provenance: Provenance) -> dict[str, Any]:
-    """Complete version 1 of an object whose files were copied, and return its inventory.
+def write_object(copied: CopiedFiles, identifier: str, version: str, provenance: Provenance) -> None:
+    """Complete version 1 of an object whose files were copied.
 
     :param version: version of OCFL
     :raises SourceError: the files cannot be stored
@@ -106,9 +105,8 @@ def write_object(copied: CopiedFiles, identifier: str, version: str, provenance:
         document["fixity"] = copied.fixity
     if copied.content_paths is not None:
         copied.note_path(write_extension(copied.target, copied.content_paths))
-    write_inventories(copied.target, document, version)
+    _write_inventories(copied.target, document, version)
     copied.note_path(b"v1/" + encode_fs(sidecar_name(copied.algorithm)))
-    return document
 
 
 def dropped_directories(place: bytes, dropped: Iterable[bytes]) -> tuple[Problem, ...]:
@@ -119,7 +117,7 @@ def dropped_directories(place: bytes, dropped: Iterable[bytes]) -> tuple[Problem
     )
 
 
-def write_inventories(top: bytes, document: Mapping[str, Any], version: str) -> None:
+def _write_inventories(top: bytes, document: Mapping[str, Any], version: str) -> None:
     """Write inventories, sidecars and declaration."""
     data, sidecar = inventory_files(document)
     beside, name, content = _file_parts(document["digestAlgorithm"], version)

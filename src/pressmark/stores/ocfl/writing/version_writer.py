@@ -133,7 +133,8 @@ class VersionWriter:
         document = self._found.document
         try:
             name = _next_name(document)
-            kept, source = _kept(edit, document, new, links)
+            before = {path: digest for path, _content, digest in logical_files(document)}
+            kept, source = _kept(edit, before, new, links)
             copied = CopiedFiles(
                 source,
                 new,
@@ -151,7 +152,7 @@ class VersionWriter:
             [_copy] = copier.copy([copied])
             copied.raise_error()
             copied.finish()
-            written = _write(document, name, kept, copied, provenance)
+            written = _write(document, name, before, kept, copied, provenance)
             if written.name != document["head"]:
                 self._root.refuse_too_long(self._identifier, self._place, copied.longest)
                 self._publish(new, encode_fs(written.name))
@@ -337,17 +338,23 @@ def _next_name(document: Mapping[str, Any]) -> str:
 
 
 def _write(
-    document: Mapping[str, Any], name: str, kept: Mapping[str, str], copied: CopiedFiles, provenance: Provenance
+    document: Mapping[str, Any],
+    name: str,
+    before: Mapping[str, str],
+    kept: Mapping[str, str],
+    copied: CopiedFiles,
+    provenance: Provenance,
 ) -> _Written:
     """Write the inventory and the sidecar of the next version of an object, unless it equals the newest one.
 
     :param document: the object's inventory, already checked
+    :param before: the digests of the newest version, by logical path
     :param kept: the digests of the files that stay, by their new logical paths
     :param copied: the new files
     :raises OSError: a file cannot be written
     """
     after = {**kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
-    changes = compare_states(_digests(document), after)
+    changes = compare_states(before, after)
     if changes.is_empty and copied.is_stored():
         return _Written(document["head"], changes)
     state: dict[str, list[str]] = {}
@@ -364,24 +371,16 @@ def _write(
     return _Written(name, changes)
 
 
-def _digests(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digests of the newest version by logical path."""
-    return {path: digest for path, _content, digest in logical_files(document)}
-
-
-def _kept(
-    edit: Edit, document: Mapping[str, Any], top: bytes, links: str
-) -> tuple[dict[str, str], ObjectSource | Files]:
+def _kept(edit: Edit, before: Mapping[str, str], top: bytes, links: str) -> tuple[dict[str, str], ObjectSource | Files]:
     """Return the digests of the files that stay in the next version, by their new logical paths; and the files to copy.
 
-    :param document: the object's inventory
+    :param before: the digests of the newest version, by logical path
     :param top: the directory of the copy
     :raises SourceError: of kind ``missing``, ``bad-name`` or ``collision``: the changes contradict the object or each
         other
     """
     if not edit.keep:
         return {}, edit.add
-    before = _digests(document)
     entries = list(source_entries(edit.add, top, links == "follow", deepest=CopiedFiles.DEEPEST))
     added = [logical_name(entry.name) for entry in entries if entry.content is not None]
     removed = [logical_name(encode_fs(path)) for path in edit.remove]
