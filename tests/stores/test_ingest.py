@@ -16,7 +16,8 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
-from pressmark.stores import IngestError, IngestResult, Store, StoreObject, object_sources, staging_writer
+from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer
+from support.copies import count_copies
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
@@ -129,15 +130,7 @@ def test_the_files_of_many_objects_are_one_stream(
         write(tmp_path / "in" / str(number), {"name.bin": b"%06d" % number * 100})
     items = [(str(number), tmp_path / "in" / str(number)) for number in range(20)]
     named = [(f"named {number}", {"name.bin": tmp_path / "in" / str(number) / "name.bin"}) for number in range(20)]
-    counts: list[int] = []
-    copy = object_sources.copy_files
-
-    def counted(tasks: Any, *rest: Any, **options: Any) -> Any:
-        given = list(tasks)
-        counts.append(len(given))
-        return copy(given, *rest, **options)
-
-    monkeypatch.setattr(object_sources, "copy_files", counted)
+    counts = count_copies(monkeypatch)
     with store.ingest(mode="copy") as batch:
         batch.put_all(items[:10])
         assert counts == [10]

@@ -7,13 +7,12 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from migrate.samples import Files, errors, held, make, migrate
 from pressmark.migrate import object_digest
-from pressmark.stores import object_sources
+from support.copies import count_copies
 from support.implementations import Implementation
 
 DESTINATIONS = ("ocfl", "bags", "pairtree")
@@ -31,16 +30,7 @@ def given(count: int = 30) -> dict[str, Files]:
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The number of files in each run of copies."""
-    counts: list[int] = []
-    copy = object_sources.copy_files
-
-    def counted(tasks: Any, *rest: Any, **options: Any) -> Any:
-        given = list(tasks)
-        counts.append(len(given))
-        return copy(given, *rest, **options)
-
-    monkeypatch.setattr(object_sources, "copy_files", counted)
-    yield counts
+    yield count_copies(monkeypatch)
     assert not [one for one in threading.enumerate() if one.name.startswith("pressmark-")]
 
 
