@@ -299,8 +299,10 @@ def test_bytes_after_the_end(tmp_path: Path, bag: Path) -> None:
         archive = pack(bag, tmp_path / f"x.{ending}")
         whole = archive.read_bytes()
         archive.write_bytes(whole + b"more than nothing")
-        assert kinds(archive) == {"archive-extra"}, ending
-        assert validate_archive(archive).ok
+        # zstd itself refuses them: they may be the checksum that a damaged header no longer announces.
+        is_damage = ending == "tar.zst"
+        assert kinds(archive) == {"archive-malformed" if is_damage else "archive-extra"}, ending
+        assert validate_archive(archive).ok != is_damage
         if ending != "zip":
             archive.write_bytes(whole + bytes(5000))
             assert kinds(archive) == set(), ending

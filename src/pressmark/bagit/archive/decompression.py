@@ -155,6 +155,9 @@ class Compressed:
                 break
             self._packed += data
         if not self._packed.startswith(self._magic) or (is_padded and self._name != "xz"):
+            if self._packed and self._begun and self._name == "zstd":
+                # It may be the checksum of a frame whose header no longer announces one. Other formats cannot lose one.
+                self._file.damaged("bytes after the end of the zstd data")
             self._ended = True
             return False
         self._begun = True
