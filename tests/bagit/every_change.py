@@ -31,8 +31,8 @@ from pressmark.bagit.bag import create, update
 from pressmark.bagit.changes.bag_changes import is_decided
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.validation.validate import validate
+from pressmark.bagit.writing.in_place import create_together
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.small_in_place import create_small_bags
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault
 
@@ -115,7 +115,7 @@ def many(folder: Path) -> object:
     rules = {"algorithms": ["sha512", "md5"], "info": {"X": "y"}, "links": "refuse", "tag_files": (), "threads": 1}
     options = CreateOptions.from_arguments(**rules, read="parallel", date=DAY)  # type: ignore[arg-type]
     errors = []
-    for path, bag in zip(paths, list(create_small_bags(paths, options, False)), strict=True):
+    for path, bag in zip(paths, list(create_together(paths, options, False)), strict=True):
         try:
             if bag is None:
                 create(path, None, ["sha512", "md5"], info={"X": "y"}, date=DAY)

@@ -496,7 +496,7 @@ def test_create_fails_where_a_file_cannot_be_read(
         next(path for path in files.rglob("*") if path.is_file()).unlink()
         return hash_tasks(names, *arguments, **options)
 
-    monkeypatch.setattr("pressmark.bagit.writing.in_place.is_supported", lambda _options: False)
+    monkeypatch.setattr("pressmark.bagit.writing.in_place._can_be_small", lambda _options: False)
     monkeypatch.setattr("pressmark.bagit.writing.in_place.hash_tasks", without_one)
     result = call("bag", "create", "files")
     last = result.stderr.splitlines()[-1]

@@ -17,9 +17,9 @@ from pressmark.bagit.bag import Bag, create
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice
 from pressmark.bagit.writing import in_place
+from pressmark.bagit.writing.in_place import create_together
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.small_folders import list_small_folders, read_small_folders
-from pressmark.bagit.writing.small_in_place import create_small_bags
 from pressmark.errors import BagError
 from pressmark.fs import steps
 from pressmark.fs.steps import ALONE, FLUSH, MOVE, UNLINK, WRITE, Step
@@ -130,7 +130,7 @@ def test_the_bag_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, al
         for path in (folder, *folder.rglob("*")):
             os.utime(path, ns=(10**18, 10**18))
         if name == "other":
-            monkeypatch.setattr(in_place, "is_supported", lambda _options: False)
+            monkeypatch.setattr(in_place, "_can_be_small", lambda _options: False)
         bags.append(create(folder, None, algorithms, INFO, date=DAY, on_event=kept.append))
         assert flaws(folder) == []
     one, other = tree(tmp_path / "one"), tree(tmp_path / "other")
@@ -209,7 +209,7 @@ def test_a_change_in_several_bags(tmp_path: Path) -> None:
             (folders[3] / "a" / "z").write_bytes(b"other")
 
     with observed(change):
-        made = list(create_small_bags(list(map(os.fsencode, folders)), options(), False))
+        made = list(create_together(list(map(os.fsencode, folders)), options(), False))
     assert [bag is None for bag in made] == [number == 3 for number in range(6)]
     assert {path: data for path, data in tree(folders[3]).items() if STAGING not in path} == {
         **before,
@@ -247,7 +247,7 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(_kernels.active, "run_steps", observe)
     monkeypatch.setattr(steps, "flush_filesystem", flush_all)
-    assert all(create_small_bags(folders, options(info=None, threads=1), False))
+    assert all(create_together(folders, options(info=None, threads=1), False))
     names = ["manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"]
     hidden = os.fsdecode(STAGING)
     new = [f"{hidden}/new/{name}" for name in ["bag-info.txt", "bagit.txt", *names[:2]]]
@@ -277,11 +277,11 @@ def test_directories_left_to_others(tmp_path: Path) -> None:
     names = ["plain", "bag", "link", "interrupted", "none", "alias"]
     paths = [os.fsencode(tmp_path / name) for name in names]
     before = {name: tree(folders[name]) for name in ("bag", "link", "interrupted")}
-    made = dict(zip(names, create_small_bags(paths, options(), False), strict=True))
+    made = dict(zip(names, create_together(paths, options(), False), strict=True))
     assert [name for name, bag in made.items() if bag is not None] == ["plain", "alias"]
     assert before == {name: tree(folders[name]) for name in before}
     assert flaws(folders["plain"]) == flaws(folders["linked"]) == []
-    nested = dict(zip(names, create_small_bags(paths[:2], options(), True), strict=False))
+    nested = dict(zip(names, create_together(paths[:2], options(), True), strict=False))
     assert all(nested.values())
     assert flaws(folders["plain"]) == []
     assert (folders["bag"] / "data" / "data" / "data" / "bagit.txt").exists()
@@ -308,7 +308,7 @@ def test_directories_inside_others(tmp_path: Path, more: str) -> None:
     (tmp_path / "alias").symlink_to("s/a")
     before = tree(tmp_path)
     paths = [os.fsencode(make(tmp_path / "t")), os.fsencode(folder), os.fsencode(tmp_path / more)]
-    assert list(create_small_bags(paths, options(), False)) == [None] * 3
+    assert list(create_together(paths, options(), False)) == [None] * 3
     assert {path: data for path, data in tree(tmp_path).items() if not path.startswith(b"t/")} == before
 
 
@@ -329,12 +329,12 @@ def test_an_exception_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(_kernels.active, "run_steps", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(create_small_bags(list(map(os.fsencode, folders)), options(), False))
+        list(create_together(list(map(os.fsencode, folders)), options(), False))
     assert all(tree(folder) == before for folder in folders)
 
 
 def test_a_name_that_appears_between_the_moves(tmp_path: Path) -> None:
-    """It becomes payload, too: the moves are reversed, and the directory is read again."""
+    """The moves are reversed; the next run takes it into the payload, too."""
     folder = make(tmp_path / "s")
     payload = {**tree(folder), b"new": b"x"}
 
@@ -342,7 +342,10 @@ def test_a_name_that_appears_between_the_moves(tmp_path: Path) -> None:
         if step[0] == ALONE and not os.path.exists(os.path.join(base, STAGING, b"data", b"new")):
             (folder / "new").write_bytes(b"x")
 
-    with observed(appear):
+    before = tree(folder)
+    with observed(appear), pytest.raises(BagError, match=r"s/new.?: changed, added or removed"):
         create(folder)
+    assert tree(folder) == {**before, b"new": b"x"}
+    create(folder)
     assert {path[5:]: data for path, data in tree(folder).items() if path.startswith(b"data/")} == payload
     assert flaws(folder) == []

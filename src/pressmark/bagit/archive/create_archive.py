@@ -52,7 +52,9 @@ def create_archive(
         tags = TagWriter(options, archive.tags)
         how = OpenOptions(options.links == "follow", real=options.links != "follow")
         outcomes = pack_files(_members(payload, archive, options), archive, how, on_event)
-        _add(archive, write_payload(payload, "pack", outcomes, tags, on_event))
+        contents = write_payload(payload, "pack", outcomes, tags, on_event)
+        payload.check_unchanged()
+        _add(archive, contents)
         return tags.info()
 
 

@@ -14,7 +14,7 @@ from pressmark.fs import changes
 from pressmark.fs.changes import Change, ChangeError, ChangeFormat, Moves
 from pressmark.fs.durable import exists
 
-__all__ = ["FORMAT", "BagChange", "is_decided", "recover"]
+__all__ = ["FORMAT", "BagChange", "as_error_of_bag", "is_decided", "recover"]
 
 FORMAT = ChangeFormat(STAGING, "pressmark_bag", 1, b"bagit.txt", b"data")
 
@@ -25,6 +25,7 @@ class BagChange:
     It first finishes a change that an interrupted run had committed.
 
     :param base: the directory to change
+    :ivar change: for a commit together with other changes
     :ivar new: directory for the files to move in
     :ivar recovered: the request of an interrupted change that was finished; else :data:`None`
     :raises BagError: ``base`` is not writable, another run is changing it, or an interrupted change cannot be finished
@@ -33,8 +34,8 @@ class BagChange:
     def __init__(self, base: bytes) -> None:
         [entered] = changes.enter([base], FORMAT)
         if not isinstance(entered, Change):
-            raise _bag_error(entered, base)
-        self._change = entered
+            raise as_error_of_bag(entered, base)
+        self.change = entered
         self.new = entered.new
         self.recovered = entered.recovered
 
@@ -44,7 +45,7 @@ class BagChange:
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        changes.leave([self._change])
+        changes.leave([self.change])
 
     def commit(
         self,
@@ -69,12 +70,12 @@ class BagChange:
         :raises BagError: a move failed; everything is unchanged, or the next run reverses or finishes the change
         """
         moves = Moves.ordered(FORMAT, moves_out, moves_in, nested, discarded)
-        [error] = changes.commit([self._change], request, [moves], [contents], alone=alone)
+        [error] = changes.commit([self.change], request, [moves], [contents], alone=alone)
         if error is not None:
-            raise _bag_error(error, self._change.base)
+            raise as_error_of_bag(error, self.change.base)
 
 
-def _bag_error(error: OSError | ChangeError, base: bytes) -> BagError:
+def as_error_of_bag(error: OSError | ChangeError, base: bytes) -> BagError:
     """Return the error of a change as an error of the bag ``base``."""
     if not isinstance(error, ChangeError):
         return as_bag_error(error, os.path.join(base, STAGING), base)

@@ -1,34 +1,46 @@
-"""Create a bag from a directory in place, atomically.
+"""Create bags from directories in place, each atomically.
 
 All files are checked and hashed in place. Files are moved only after all tag files are written; ``bagit.txt`` is moved
-in last.
+in last. Directories of few small files with plain names are read and changed many at a time.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import Listener, refusing
-from pressmark.bagit.changes.bag_changes import BagChange, is_decided, recover
+from pressmark.bagit.changes import Event, Listener, Notice, refusing
+from pressmark.bagit.changes.bag_changes import FORMAT, BagChange, as_error_of_bag, is_decided, recover
 from pressmark.bagit.walk import BagEntry
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.payload import APPEARED, ChangeDetector
-from pressmark.bagit.writing.preflight import Preflight, payload_files, real_path, refuse_bag
-from pressmark.bagit.writing.small_in_place import create_small, is_supported
+from pressmark.bagit.writing.payload import APPEARED, ChangeDetector, FileFacts
+from pressmark.bagit.writing.preflight import Preflight, is_writable, payload_files, real_path, refuse_bag
+from pressmark.bagit.writing.small_folders import Digests, Entries, list_small_folders, read_small_folders
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
-from pressmark.bagit.writing.write import write_payload
+from pressmark.bagit.writing.write import Outcomes, write_payload
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
+from pressmark.fs.changes import Change, Moves, commit, enter, leave
 from pressmark.fs.durable import exists
-from pressmark.fs.names import is_inside
-from pressmark.reports import Progress
-from pressmark.threads import resolve_threads
+from pressmark.fs.names import decode_fs, is_inside
+from pressmark.reports import Problem, Progress
+from pressmark.threads import ordered_map, resolve_threads
 
-__all__ = ["create_in_place"]
+__all__ = ["NewBag", "create_in_place", "create_together"]
+
+# Directories changed at the same time, on all threads. The lock of each is an open file; some systems allow 256.
+LOCKS = 128
+# Directories in a batch.
+LEAST = 16
 
 
 def create_in_place(
@@ -40,14 +52,18 @@ def create_in_place(
     :return: the content of bag-info.txt; :data:`None` if an interrupted run was finished
     :raises BagError: the bag cannot be created; nothing was changed
     """
-    if ledger is None and is_supported(options):
-        resolve_threads(options.threads)  # raises ValueError
-        small = create_small(path, options, nested, on_event)
+    resolve_threads(options.threads)  # raises ValueError
+    if ledger is None and _can_be_small(options):
+        [small] = _read_small([path], options, nested, [on_event])
         if small is not None:
-            return small
+            [change] = enter([small.where], FORMAT, resume=False)
+            if isinstance(change, Change):
+                try:
+                    return _create_one(small, change, options, nested)
+                finally:
+                    leave([change])
     with BagDirectory(path) as base:
         where = base.real_path
-        request = options.request(nested=nested)
         with refusing(where):
             is_left = exists(os.path.join(where, STAGING))
         if not (is_left and is_decided(where)):
@@ -58,29 +74,19 @@ def create_in_place(
             for _path, file in options.tag_files:
                 if is_inside(file, where):
                     raise BagError(file, "the tag file is inside the source directory; move it elsewhere first")
-        with _entered(where) as change:
-            if change.recovered is not None:
+        with _entered(where) as entered:
+            if entered.recovered is not None:
                 on_event(Progress("recover"))
-                if change.recovered == request:
+                if entered.recovered == options.request(nested=nested):
                     return None
-                if change.recovered.get("command") == "create":
+                if entered.recovered.get("command") == "create":
                     raise BagError(
                         path,
                         "an interrupted run was completed: this is now a bag, but created with different options;"
                         " update the bag",
                     )
                 refuse_bag(path, nested)
-            payload = _Directory(base, options, ledger, on_event)
-            with refusing(path, "nothing was changed"):
-                payload.examine()
-                tags = TagWriter(options, change.new)
-                contents = payload.write(tags)
-                discarded = payload.preflight.discarded
-                away = [name for name in os.listdir(where) if name not in (STAGING, *discarded)]
-            on_event(Progress("move"))
-            names = {name.partition(b"/")[0] for name in contents}
-            change.commit(request, away, names, contents, nested=True, discarded=discarded, alone=APPEARED)
-            return tags.info()
+            return _create_one(_Directory(base, options, ledger, on_event), entered.change, options, nested)
 
 
 def _entered(where: bytes) -> BagChange:
@@ -93,35 +99,163 @@ def _entered(where: bytes) -> BagChange:
         raise
 
 
+class NewBag(NamedTuple):
+    """A bag that was created.
+
+    :ivar files: number of payload files
+    :ivar bytes: size of these files
+    :ivar algorithms: the algorithms of its manifests, sorted
+    :ivar problems: warnings
+    """
+
+    files: int
+    bytes: int
+    algorithms: tuple[str, ...]
+    problems: list[Problem]
+
+
+def create_together(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> Generator[NewBag | None]:
+    """Create bags in place of many directories of few small files; yield each bag in order, once it is on disk.
+
+    :return: :data:`None` for a directory that is left to :func:`create_in_place`: it needs special handling, or failed
+    """
+    workers = min(resolve_threads(options.threads), LOCKS // LEAST)
+    if not _can_be_small(options) or _are_nested(_real_paths(paths)):
+        yield from [None] * len(paths)
+        return
+    size = max(LEAST, min(LOCKS // workers, len(paths) // (4 * workers)))
+    batches = [paths[begin : begin + size] for begin in range(0, len(paths), size)]
+    create = partial(_create_batch, options=options, nested=nested)
+    for found in ordered_map(create, batches, threads=workers, name="pressmark-bags"):
+        yield from found
+
+
+def _create_batch(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
+    notices: list[list[Problem]] = [[] for _path in paths]
+    names = tuple(sorted(options.algorithms))
+    read = _read_small(paths, options, nested, [partial(_keep_notice, kept) for kept in notices])
+    small = [one for one in read if one is not None]
+    entered = enter([one.where for one in small], FORMAT, resume=False)
+    changing = {change: one for change, one in zip(entered, small, strict=True) if isinstance(change, Change)}
+    try:
+        _create(changing, options, nested)
+    finally:
+        leave(changing)
+    created = {one for one in changing.values() if one.error is None}
+    return [
+        NewBag(one.preflight.files, one.preflight.bytes, names, kept) if one in created else None
+        for one, kept in zip(read, notices, strict=True)
+    ]
+
+
+def _keep_notice(kept: list[Problem], event: Event) -> None:
+    if isinstance(event, Notice):
+        kept.append(event.problem)
+
+
+def _create_one(directory: _Directory, change: Change, options: CreateOptions, nested: bool) -> BagInfo:
+    """Turn one directory into a bag; see :func:`_create`.
+
+    :raises BagError: nothing was changed, or the next run finishes or reverses the change
+    """
+    _create({change: directory}, options, nested)
+    if directory.error is not None:
+        raise directory.error
+    return directory.info()
+
+
+def _create(changing: Mapping[Change, _Directory], options: CreateOptions, nested: bool) -> None:
+    """Turn directories into bags. Each that fails has an error, and does not affect the others."""
+
+    def check(ready: list[Change]) -> list[bool]:
+        directories = [changing[change] for change in ready]
+        for one in directories:
+            one.call(one.check_unchanged)
+        return [one.error is None for one in directories]
+
+    for change, one in changing.items():
+        one.call(partial(one.prepare, change.new))
+    ready = {change: one for change, one in changing.items() if one.error is None}
+    moves, contents = [one.moves() for one in ready.values()], [one.contents for one in ready.values()]
+    errors = commit(list(ready), options.request(nested=nested), moves, contents, check=check, alone=APPEARED)
+    for (change, one), error in zip(ready.items(), errors, strict=True):
+        if error is not None and one.error is None:
+            one.error = as_error_of_bag(error, change.base)
+
+
 class _Directory:
     """A directory whose content becomes the payload in place.
 
     :param base: the open directory
     :param ledger: of files that need not be read again
     :ivar path: the path as given
+    :ivar where: the path without links
     :ivar preflight: what is found in it
+    :ivar detector: of changes of the files
+    :ivar contents: of its tag files
+    :ivar info: returns the elements of its bag-info.txt
+    :ivar error: why it is not a bag
     """
 
+    contents: Contents
+    info: Callable[[], BagInfo]
+    error: BagError | None = None
+    _away: Sequence[bytes] = ()
+
     def __init__(self, base: BagDirectory, options: CreateOptions, ledger: Ledger | None, on_event: Listener) -> None:
-        self.path = base.path
-        self.preflight = Preflight(options, on_event)
+        self.path, self.where = base.path, base.real_path
+        self._begin(options, on_event)
         self._base = base
-        self._options = options
         self._ledger = ledger
+
+    def _begin(self, options: CreateOptions, on_event: Listener) -> None:
+        self.preflight = Preflight(options, on_event)
+        self.detector = ChangeDetector()
+        self._options = options
         self._on_event = on_event
 
-    def examine(self) -> None:
-        """Check all files and directories.
+    def call(self, function: Callable[[], object]) -> None:
+        """Call a function, and keep its error."""
+        try:
+            with refusing(self.path, "nothing was changed"):
+                function()
+        except BagError as error:
+            self.error = error
 
+    def prepare(self, new: bytes) -> None:
+        """Check and read all files, and write the tag files.
+
+        :param new: directory for tag files that are large
         :raises BagError: the bag cannot be created
         """
         self._on_event(Progress("examine"))
-        self.preflight.check_directory(self._base)
+        self._examine()
         self.preflight.raise_if_refused(self.path)
+        tags = TagWriter(self._options, new)
+        self.contents = write_payload(self, "hash", self._outcomes(), tags, self._on_event)
+        self.info = tags.info
+        self._away = self._names()
 
-    def write(self, tags: TagWriter) -> Contents:
-        """Hash all files, and return the content of the tag files."""
-        outcomes = hash_tasks(
+    def moves(self) -> Moves:
+        """Return the moves that make it a bag with its tag files."""
+        into = {name.partition(b"/")[0] for name in self.contents}
+        return Moves.ordered(FORMAT, self._away, into, nested=True, discarded=self.preflight.discarded)
+
+    def check_unchanged(self) -> None:
+        """Compare the files with those that were read.
+
+        :raises BagError: a file was changed, added or removed
+        """
+        self._on_event(Progress("check", of_items=self.preflight.files, of_bytes=self.preflight.bytes))
+        self.detector.compare(self.path, self._files_now())
+        self._on_event(Progress("move"))
+
+    def _examine(self) -> None:
+        self.preflight.check_directory(self._base)
+
+    def _outcomes(self) -> Outcomes:
+        """Yield path and outcome of each file."""
+        return hash_tasks(
             ((found.path, real_path(found)) for found in self.preflight.payload(self._base)),
             self._options.algorithms,
             self._options.threads,
@@ -130,13 +264,12 @@ class _Directory:
             ledger=self._ledger,
             beneath=self._base.beneath,
         )
-        return write_payload(self, "hash", outcomes, tags, self._on_event)
 
-    def check_unchanged(self, detector: ChangeDetector) -> None:
-        """Compare the files with those that were read.
+    def _names(self) -> list[bytes]:
+        """Return the names that are moved to ``data/``; one that appears later is an error of the moves."""
+        return [name for name in os.listdir(self.where) if name not in (STAGING, *self.preflight.discarded)]
 
-        :raises BagError: a file was changed, added or removed
-        """
+    def _files_now(self) -> Iterator[FileFacts]:
         excluded: list[bytes] = []
 
         def add(found: BagEntry) -> None:
@@ -144,7 +277,112 @@ class _Directory:
                 excluded.append(found.path)
 
         links, exclusion = self.preflight.links_to_follow(in_place=True), self.preflight.exclusion(add)
-        files = payload_files(self._base, links, exclusion)
-        detector.compare(self.path, ((found.path, self._base.status(real_path(found))) for found in files))
+        for found in payload_files(self._base, links, exclusion):
+            status = self._base.status(real_path(found))
+            yield found.path, status.st_size, status.st_mtime_ns
         if changed := set(excluded) ^ set(self.preflight.discarded):
             raise BagError(os.path.join(self.path, min(changed)), APPEARED)
+
+
+class _SmallDirectory(_Directory):
+    """A directory of few small files with plain names, which are in memory.
+
+    :param where: the path without links
+    """
+
+    def __init__(
+        self,
+        path: bytes,
+        where: bytes,
+        entries: Entries,
+        digests: Digests,
+        options: CreateOptions,
+        on_event: Listener,
+    ) -> None:
+        self.path, self.where = path, where
+        self._begin(options, on_event)
+        self._entries = entries
+        self._digests = digests
+
+    def is_movable(self) -> bool:
+        """Return whether all directories can be moved, which writes to them."""
+        return all(
+            is_writable(b"%b/%b" % (self.where, path))
+            for path, facts in self._entries
+            if facts is None and b"/" not in path
+        )
+
+    def _examine(self) -> None:
+        self.preflight.check_entries(self._entries)
+
+    def _outcomes(self) -> Outcomes:
+        files = ((path, facts) for path, facts in self._entries if facts is not None)
+        for (path, facts), digests in zip(files, self._digests, strict=True):
+            yield path, Outcome(path, digests, *facts)
+        self._on_event(Progress(items=self.preflight.files, bytes=self.preflight.bytes))
+
+    def _names(self) -> list[bytes]:
+        return [path for path, _facts in self._entries if b"/" not in path]
+
+    def _files_now(self) -> Iterator[FileFacts]:
+        [now] = list_small_folders([self.where], STAGING)
+        if now is None:
+            raise BagError(self.path, APPEARED)
+        return ((path, facts[0], facts[1]) for path, facts in now if facts is not None)
+
+
+# --- directories of few small files -----------------------------------------------------------------------------------
+
+
+def _can_be_small(options: CreateOptions) -> bool:
+    """Return whether directories may be read many at a time with these options."""
+    return not options.tag_files and options.read == "parallel"
+
+
+def _read_small(
+    paths: Sequence[bytes], options: CreateOptions, nested: bool, listeners: Sequence[Listener]
+) -> list[_SmallDirectory | None]:
+    """Read directories of few small files; :data:`None` for one in which anything is unusual, or that is a bag."""
+    bases = _real_paths(paths)
+    directories: list[_SmallDirectory | None] = []
+    read = read_small_folders(bases, STAGING, options.algorithms)
+    for path, base, found, on_event in zip(paths, bases, read, listeners, strict=True):
+        small = None
+        if found is not None and _is_plain(found[0], nested, options.is_excluded):
+            small = _SmallDirectory(path, base, *found, options, on_event)
+        directories.append(small if small is not None and small.is_movable() else None)
+    return directories
+
+
+def _is_plain(entries: Entries, nested: bool, is_excluded: Callable[[str], object] | None) -> bool:
+    """Return whether a directory has content, is not a bag, and no name in it is excluded."""
+    if not entries or not (nested or all(path != FORMAT.marker for path, _facts in entries)):
+        return False
+    return is_excluded is None or not any(is_excluded(decode_fs(os.path.basename(path))) for path, _facts in entries)
+
+
+def _real_paths(paths: Sequence[bytes]) -> list[bytes]:
+    """Return the real path of each directory; empty if it has none."""
+    parents: dict[bytes, bytes] = {}
+    found = []
+    for path in paths:
+        above, slash, name = path.rpartition(b"/")
+        real = b""
+        with suppress(OSError, ValueError):  # a NUL
+            if name in (b"", b".", b".."):
+                real = os.path.realpath(path)
+            else:
+                above += slash
+                if above not in parents:
+                    parents[above] = os.path.join(os.path.realpath(above or b"."), b"")
+                real = parents[above] + name
+                if os.path.islink(real):
+                    real = os.path.realpath(real)
+        found.append(real)
+    return found
+
+
+def _are_nested(bases: list[bytes]) -> bool:
+    """Return whether one of several directories is, or is inside, another one."""
+    tops = sorted(base + b"/" for base in bases)
+    return any(after.startswith(before) for before, after in pairwise(tops))

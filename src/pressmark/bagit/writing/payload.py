@@ -21,9 +21,13 @@ from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.reports import Progress
 
-__all__ = ["APPEARED", "ChangeDetector", "Payload", "Source", "open_sources"]
+__all__ = ["APPEARED", "ChangeDetector", "FileFacts", "Payload", "Source", "open_sources"]
 
 APPEARED = f"changed, added or removed while the bag was being created; {RUN_AGAIN}"
+
+
+#: Path, size, and time of modification in nanoseconds of a file.
+FileFacts = tuple[bytes, int, int]
 
 
 class Source(NamedTuple):
@@ -98,12 +102,14 @@ class Payload:
     :param options: of the bag
     :ivar path: the first source, for errors
     :ivar preflight: the result of :meth:`examine`
+    :ivar detector: of changes of the files
     :ivar folders: path in the payload and status of each directory, from :meth:`check_unchanged`
     """
 
     def __init__(self, sources: Sequence[Source], options: CreateOptions, on_event: Listener) -> None:
         self.path = sources[0].path
         self.preflight = Preflight(options, on_event)
+        self.detector = ChangeDetector()
         self.folders: list[tuple[bytes, os.stat_result]] = []
         self._sources = sources
         self._on_event = on_event
@@ -147,20 +153,22 @@ class Payload:
                 if found.kind:
                     yield source.prefix + found.path, found.kind, os.path.join(source.real, found.path)
 
-    def check_unchanged(self, detector: ChangeDetector) -> None:
+    def check_unchanged(self) -> None:
         """Compare the files with those that were read.
 
         :raises BagError: a file was changed, added or removed
         """
+        self._on_event(Progress("check", of_items=self.preflight.files, of_bytes=self.preflight.bytes))
         self.folders = [(b"", source.status) for source in self._sources if not source.prefix]
-        detector.compare(self.path, self._statuses())
+        self.detector.compare(self.path, self._files_now())
 
-    def _statuses(self) -> Iterator[tuple[bytes, os.stat_result]]:
+    def _files_now(self) -> Iterator[FileFacts]:
         for path, kind, source in self.entries():
+            status = os.stat(source)
             if kind == "file":
-                yield path, os.stat(source)
+                yield path, status.st_size, status.st_mtime_ns
             else:
-                self.folders.append((path, os.stat(source)))
+                self.folders.append((path, status))
 
 
 class ChangeDetector:
@@ -172,7 +180,7 @@ class ChangeDetector:
     def add(self, path: bytes, size: int, mtime_ns: int) -> None:
         self._facts.append(hash((path, size, mtime_ns)))
 
-    def compare(self, folder: bytes, now: Iterable[tuple[bytes, os.stat_result]]) -> None:
+    def compare(self, folder: bytes, now: Iterable[FileFacts]) -> None:
         """Compare the files with those that were read. Their order does not matter.
 
         :param folder: the directory that the paths are relative to
@@ -181,11 +189,11 @@ class ChangeDetector:
         total = sum(self._facts)
         first: bytes | None = None
         count = 0
-        for path, status in now:
-            fact = hash((path, status.st_size, status.st_mtime_ns))
+        for facts in now:
+            fact = hash(facts)
             total -= fact
             if first is None and (count >= len(self._facts) or self._facts[count] != fact):
-                first = path
+                first = facts[0]
             count += 1
         if total != 0 or count != len(self._facts):
             raise BagError(os.path.join(folder, first or b""), APPEARED)

@@ -104,6 +104,17 @@ class Preflight:
         if folder is not None:
             self.warn(problem("directory-empty", folder))
 
+    def check_entries(self, entries: Sequence[tuple[bytes, tuple[int, int, int] | None]]) -> None:
+        """Count files whose names and kinds are known to be fit for a bag, and warn of empty directories.
+
+        :param entries: path in the order of a walk, and size, time of modification and inode of a file
+        """
+        sizes = [facts[0] for _path, facts in entries if facts is not None]
+        self.files, self.bytes = len(sizes), sum(sizes)
+        if len(sizes) < len(entries):
+            for path in empty_directories(entries):
+                self.warn(problem("directory-empty", path))
+
     def payload(self, base: BagDirectory) -> Iterator[BagEntry]:
         """Yield the files that were found in place; many of them by another walk, to bound memory."""
         if len(self._few) == self.files:

@@ -58,9 +58,7 @@ class Examined(Protocol):
 
     path: bytes
     preflight: Preflight
-
-    def check_unchanged(self, detector: ChangeDetector) -> None:
-        """Compare the files with those that were read."""
+    detector: ChangeDetector
 
 
 def write_payload(
@@ -72,6 +70,8 @@ def write_payload(
 ) -> Contents:
     """Read the payload of a bag, once it was examined, and write all tag files.
 
+    The caller compares the files with those that were read, when all is written.
+
     :param stage: ``hash``, ``copy`` or ``pack``
     :param outcomes: reads all files
     :param tags: receives the digests
@@ -79,10 +79,9 @@ def write_payload(
     :raises BagError: a file cannot be read
     :raises OSError: a file cannot be written
     """
-    preflight = payload.preflight
+    preflight, detector = payload.preflight, payload.detector
     on_event(Progress(stage, of_items=preflight.files, of_bytes=preflight.bytes))
     nbytes = files = 0
-    detector = ChangeDetector()
     with tags, contextlib.closing(outcomes):
         for path, outcome in outcomes:
             require_written(outcome)
@@ -96,10 +95,7 @@ def write_payload(
             files += 1
         preflight.raise_if_refused(payload.path)
         on_event(Progress("tag"))
-        contents = tags.finish(nbytes, files)
-    on_event(Progress("check", of_items=files, of_bytes=nbytes))
-    payload.check_unchanged(detector)
-    return contents
+        return tags.finish(nbytes, files)
 
 
 def create_elsewhere(
@@ -210,6 +206,7 @@ class NewDirectory:
             files = ((path, source) for path, kind, source in payload.entries() if kind == "file")
             outcomes = _listed(hash_tasks(files, options.algorithms, **how), options, tags)
         contents = write_payload(payload, "copy" if is_copied else "hash", outcomes, tags, on_event)
+        payload.check_unchanged()
         # Bottom-up, because a directory may deny access to its content.
         for path, status in reversed(payload.folders if is_copied else ()):
             keep_status(os.path.join(self._data, path), status)

@@ -46,7 +46,7 @@ from pressmark.fs.durable import is_readable
 from pressmark.reports import ERROR, Problem, Progress
 
 if TYPE_CHECKING:
-    from pressmark.bagit.writing.small_in_place import NewBag
+    from pressmark.bagit.writing.in_place import NewBag
     from pressmark.fixity.ledger import Ledger
 
 __all__ = ["create_command"]
@@ -252,11 +252,11 @@ def create_command(
             make = functools.partial(make, algorithms=given, fetch=fetch, manifests=manifests)
         several = destination is None and len(sources) > 1
         if several:
-            from pressmark.bagit.writing.small_in_place import create_small_bags  # not for a single bag elsewhere
+            from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere
 
             with bag_errors():
                 options = CreateOptions.from_arguments(**rules)
-            failed = _create_each(sources, make, create_small_bags(sources, options, nested), reporter)
+            failed = _create_each(sources, make, create_together(sources, options, nested), reporter)
         else:
             failed = 0
             _create_one(sources, destination, make, reporter, journal, (fetch_base or fetch) is not None)
