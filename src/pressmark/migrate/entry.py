@@ -169,6 +169,7 @@ _STATUSES = {
     "missing": "source_missing",
     "ambiguous": "source_invalid",
     "improper": "source_invalid",
+    "changed-while-read": "source_invalid",
     "link": "source_invalid",
     "source": "source_invalid",
 }

@@ -15,7 +15,7 @@ from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.outcomes import failed_outcome
 from pressmark.stores import IngestResult, StoreObject, object_sources
-from pressmark.stores.bags import bag_folder, walk as bag_walk
+from pressmark.stores.bags import walk as bag_walk
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.new_bag import BagCopy
 from support.implementations import Implementation, use
@@ -35,7 +35,6 @@ SOURCES: dict[str, dict[str | bytes, bytes | None]] = {
     "many": {f"{number:02}": b"%d" % number for number in range(20)},
     "tilde": {"~name": b"1", "b": b"2"},
 }
-UNUSUAL = {"names", "empty directory"}
 IDENTIFIERS = {name: f"ark:/1/{name.replace(' ', '')}" for name in SOURCES}
 
 
@@ -82,32 +81,16 @@ def test_bags_equal_those_of_put(
             assert many.check(digests=True).problems == []
 
 
-@pytest.mark.parametrize("mode", ["auto", "copy"])
-def test_bags_with_plain_names_are_written_with_few_checks(
-    tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
-) -> None:
-    """Only unusual ones are made as put makes them."""
-    made: list[Any] = []
-    write = bag_folder.write_bag
-    monkeypatch.setattr(bag_folder, "write_bag", lambda *rest: (made.append(rest[0]), write(*rest))[1])
-    store = BagFolder.create(tmp_path / "store")
-    with store.ingest(mode=mode) as batch:
-        for name in SOURCES:
-            batch.put(IDENTIFIERS[name], given / name)
-    assert set(made) == {given / name for name in UNUSUAL}
-
-
 @pytest.mark.parametrize("change", ["content", "added", "removed", "failed"])
-def test_a_source_that_changes_is_copied_again(
-    tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, change: str
+@pytest.mark.parametrize("name", ["large", "names"])
+def test_a_source_that_changes(
+    tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: str
 ) -> None:
-    """The bag has the files that are there in the end, and their digests."""
-    source = given / "large"
+    """No bag is stored, whether the source is listed with others or walked; the next put stores what is there then."""
+    source = given / name
     (source / "b").write_bytes(b"2")
-    calls: list[object] = []
 
     def copied(tasks: Any, *rest: Any, **more: Any) -> Iterator[tuple[Any, Outcome]]:
-        calls.append(tasks)
         outcomes = list(copying.copy_files(tasks, *rest, **more))
         if change == "failed":
             key, outcome = outcomes[1]
@@ -118,11 +101,14 @@ def test_a_source_that_changes_is_copied_again(
             (source / ("b" if change == "content" else "c")).write_bytes(b"other")
         yield from outcomes
 
-    monkeypatch.setattr(object_sources, "copy_files", copied)
     store = BagFolder.create(tmp_path / "store")
-    with store.ingest() as batch:
-        batch.put("x:1", source)
-    assert len(calls) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(object_sources, "copy_files", copied)
+        with pytest.raises(ObjectError) as refused:
+            store.put("x:1", source)
+    assert refused.value.kind == ("unreadable" if change == "failed" else "changed-while-read")
+    assert is_missing(store, "x:1")
+    store.put("x:1", source)
     now = {path.name: path.read_bytes() for path in source.iterdir()}
     assert {path.name: path.read_bytes() for path in Path(store.root, "x+1", "data").iterdir()} == now
     assert store.check(digests=True).problems == []
@@ -171,12 +157,16 @@ def test_a_bag_that_cannot_be_written(tmp_path: Path, given: Path, monkeypatch: 
     """An error of the disk is that of the object, and nothing is left of it."""
     store = BagFolder.create(tmp_path / "store")
 
-    def full(*_arguments: object) -> None:
-        raise OSError(28, os.strerror(28))
+    finish = BagCopy.finish
+
+    def full(copy: BagCopy) -> None:
+        if not isinstance(copy.source, dict):
+            raise OSError(28, os.strerror(28))
+        finish(copy)
 
     results: list[Result] = []
     with monkeypatch.context() as patch, store.ingest(mode="copy", on_result=results.append) as batch:
-        patch.setattr(BagCopy, "write_tag_files", full)
+        patch.setattr(BagCopy, "finish", full)
         batch.put("x:1", given / "small")
         batch.put("x:2", {"a": io.BytesIO(b"1")})
     assert [getattr(result.error, "kind", None) for result in results] == ["no-space", None]

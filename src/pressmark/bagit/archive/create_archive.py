@@ -17,9 +17,9 @@ from pressmark.bagit.bagit_txt import declaration_bytes
 from pressmark.bagit.changes import Listener
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.payload import Payload, open_sources
+from pressmark.bagit.writing.payload import Sources
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
-from pressmark.bagit.writing.write import write_payload
+from pressmark.bagit.writing.write import read_payload
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.threads import resolve_threads
 
@@ -43,7 +43,7 @@ def create_archive(
     dates = [value for label, value in options.info if label.lower() == "bagging-date"]
     time = modification_time([*dates, options.date.isoformat()])
     with ExitStack() as stack:
-        payload = Payload(open_sources(paths, several, nested, stack), options, on_event)
+        payload = stack.enter_context(Sources(paths, several, nested, options, on_event))
         payload.refuse_inside(destination)
         archive = stack.enter_context(new_archive(destination, time, count, on_event))
         payload.examine(destination)
@@ -52,13 +52,13 @@ def create_archive(
         tags = TagWriter(options, archive.tags)
         how = OpenOptions(options.links == "follow", real=options.links != "follow")
         outcomes = pack_files(_members(payload, archive, options), archive, how, on_event)
-        contents = write_payload(payload, "pack", outcomes, tags, on_event)
+        contents = read_payload(payload, "pack", outcomes, tags, on_event)
         payload.check_unchanged()
         _add(archive, contents)
         return tags.info()
 
 
-def _members(payload: Payload, archive: NewArchive, options: CreateOptions) -> Iterator[tuple[bytes, PackTask]]:
+def _members(payload: Sources, archive: NewArchive, options: CreateOptions) -> Iterator[tuple[bytes, PackTask]]:
     """Yield path in the payload and task of each file; add bagit.txt and directories."""
     declaration = declaration_bytes()
     archive.directory(b"")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,11 +21,11 @@ from pressmark.bagit.changes import Event, Listener, Notice, refusing
 from pressmark.bagit.changes.bag_changes import FORMAT, BagChange, as_error_of_bag, is_decided, recover
 from pressmark.bagit.walk import BagEntry
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.payload import APPEARED, ChangeDetector, FileFacts
-from pressmark.bagit.writing.preflight import Preflight, is_writable, payload_files, real_path, refuse_bag
-from pressmark.bagit.writing.small_folders import Digests, Entries, list_small_folders, read_small_folders
+from pressmark.bagit.writing.payload import APPEARED, FileFacts, Payload, SourceChangedError
+from pressmark.bagit.writing.preflight import is_writable, payload_files, real_path, refuse_bag
+from pressmark.bagit.writing.small_folders import Digests, Entries, read_small_folders, small_files_now
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
-from pressmark.bagit.writing.write import Outcomes, write_payload
+from pressmark.bagit.writing.write import Outcomes, read_payload
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
@@ -86,7 +87,7 @@ def create_in_place(
                         " update the bag",
                     )
                 refuse_bag(path, nested)
-            return _create_one(_Directory(base, options, ledger, on_event), entered.change, options, nested)
+            return _create_one(_WalkedDirectory(base, options, ledger, on_event), entered.change, options, nested)
 
 
 def _entered(where: bytes) -> BagChange:
@@ -183,15 +184,11 @@ def _create(changing: Mapping[Change, _Directory], options: CreateOptions, neste
             one.error = as_error_of_bag(error, change.base)
 
 
-class _Directory:
+class _Directory(Payload):
     """A directory whose content becomes the payload in place.
 
-    :param base: the open directory
-    :param ledger: of files that need not be read again
-    :ivar path: the path as given
-    :ivar where: the path without links
-    :ivar preflight: what is found in it
-    :ivar detector: of changes of the files
+    :param path: the path as given
+    :param where: the path without links
     :ivar contents: of its tag files
     :ivar info: returns the elements of its bag-info.txt
     :ivar error: why it is not a bag
@@ -202,17 +199,10 @@ class _Directory:
     error: BagError | None = None
     _away: Sequence[bytes] = ()
 
-    def __init__(self, base: BagDirectory, options: CreateOptions, ledger: Ledger | None, on_event: Listener) -> None:
-        self.path, self.where = base.path, base.real_path
-        self._begin(options, on_event)
-        self._base = base
-        self._ledger = ledger
-
-    def _begin(self, options: CreateOptions, on_event: Listener) -> None:
-        self.preflight = Preflight(options, on_event)
-        self.detector = ChangeDetector()
+    def __init__(self, path: bytes, where: bytes, options: CreateOptions, on_event: Listener) -> None:
+        super().__init__(path, options, on_event)
+        self.where = where
         self._options = options
-        self._on_event = on_event
 
     def call(self, function: Callable[[], object]) -> None:
         """Call a function, and keep its error."""
@@ -228,11 +218,9 @@ class _Directory:
         :param new: directory for tag files that are large
         :raises BagError: the bag cannot be created
         """
-        self._on_event(Progress("examine"))
-        self._examine()
-        self.preflight.raise_if_refused(self.path)
+        self.examine(self.where)
         tags = TagWriter(self._options, new)
-        self.contents = write_payload(self, "hash", self._outcomes(), tags, self._on_event)
+        self.contents = read_payload(self, "hash", self._outcomes(), tags, self._on_event)
         self.info = tags.info
         self._away = self._names()
 
@@ -242,19 +230,34 @@ class _Directory:
         return Moves.ordered(FORMAT, self._away, into, nested=True, discarded=self.preflight.discarded)
 
     def check_unchanged(self) -> None:
-        """Compare the files with those that were read.
-
-        :raises BagError: a file was changed, added or removed
-        """
-        self._on_event(Progress("check", of_items=self.preflight.files, of_bytes=self.preflight.bytes))
-        self.detector.compare(self.path, self._files_now())
+        super().check_unchanged()
         self._on_event(Progress("move"))
 
-    def _examine(self) -> None:
+    @abstractmethod
+    def _outcomes(self) -> Outcomes:
+        """Yield path and outcome of each file."""
+
+    @abstractmethod
+    def _names(self) -> list[bytes]:
+        """Return the names that are moved to ``data/``; one that appears later is an error of the moves."""
+
+
+class _WalkedDirectory(_Directory):
+    """A directory that is walked.
+
+    :param base: the open directory
+    :param ledger: of files that need not be read again
+    """
+
+    def __init__(self, base: BagDirectory, options: CreateOptions, ledger: Ledger | None, on_event: Listener) -> None:
+        super().__init__(base.path, base.real_path, options, on_event)
+        self._base = base
+        self._ledger = ledger
+
+    def _examine(self, _into: bytes) -> None:
         self.preflight.check_directory(self._base)
 
     def _outcomes(self) -> Outcomes:
-        """Yield path and outcome of each file."""
         return hash_tasks(
             ((found.path, real_path(found)) for found in self.preflight.payload(self._base)),
             self._options.algorithms,
@@ -266,7 +269,6 @@ class _Directory:
         )
 
     def _names(self) -> list[bytes]:
-        """Return the names that are moved to ``data/``; one that appears later is an error of the moves."""
         return [name for name in os.listdir(self.where) if name not in (STAGING, *self.preflight.discarded)]
 
     def _files_now(self) -> Iterator[FileFacts]:
@@ -281,13 +283,14 @@ class _Directory:
             status = self._base.status(real_path(found))
             yield found.path, status.st_size, status.st_mtime_ns
         if changed := set(excluded) ^ set(self.preflight.discarded):
-            raise BagError(os.path.join(self.path, min(changed)), APPEARED)
+            raise SourceChangedError(os.path.join(self.path, min(changed)))
 
 
 class _SmallDirectory(_Directory):
-    """A directory of few small files with plain names, which are in memory.
+    """A directory of few small files with plain names, which were read.
 
-    :param where: the path without links
+    :param entries: what is in it
+    :param digests: of the files
     """
 
     def __init__(
@@ -299,8 +302,7 @@ class _SmallDirectory(_Directory):
         options: CreateOptions,
         on_event: Listener,
     ) -> None:
-        self.path, self.where = path, where
-        self._begin(options, on_event)
+        super().__init__(path, where, options, on_event)
         self._entries = entries
         self._digests = digests
 
@@ -312,7 +314,7 @@ class _SmallDirectory(_Directory):
             if facts is None and b"/" not in path
         )
 
-    def _examine(self) -> None:
+    def _examine(self, _into: bytes) -> None:
         self.preflight.check_entries(self._entries)
 
     def _outcomes(self) -> Outcomes:
@@ -325,10 +327,7 @@ class _SmallDirectory(_Directory):
         return [path for path, _facts in self._entries if b"/" not in path]
 
     def _files_now(self) -> Iterator[FileFacts]:
-        [now] = list_small_folders([self.where], STAGING)
-        if now is None:
-            raise BagError(self.path, APPEARED)
-        return ((path, facts[0], facts[1]) for path, facts in now if facts is not None)
+        return small_files_now(self.path, self.where, STAGING)
 
 
 # --- directories of few small files -----------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ from pressmark.bagit.changes.destination import checked_destination
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest import read_manifest as read_bag_manifest
 from pressmark.bagit.manifest_format import official_name, split_manifest_name
-from pressmark.bagit.paths import BELOW_PAYLOAD, canonical, collision_key, normal_key
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, collision_key, normal_key
 from pressmark.bagit.problems import problem
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.preflight import Preflight
 from pressmark.bagit.writing.tag_writer import TagWriter
-from pressmark.bagit.writing.write import NewDirectory, publish_new
+from pressmark.bagit.writing.write import add_tag_files, publish_new
 from pressmark.errors import BagError, ManifestError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifest_reader import manifest_format, read_manifest
@@ -48,7 +48,7 @@ def create_from_lists(
     :raises BagError: the bag cannot be created
     """
 
-    def write(new: NewDirectory) -> BagInfo:
+    def write(new: bytes) -> BagInfo:
         on_event(Progress("examine"))
         preflight = Preflight(options, on_event)
         entries = _read_entries(fetch, preflight)
@@ -62,22 +62,23 @@ def create_from_lists(
 
 
 def _write(
-    new: NewDirectory,
+    new: bytes,
     entries: Sequence[FetchEntry],
     checksums: _Checksums,
     options: CreateOptions,
     on_event: Listener,
 ) -> BagInfo:
-    """Write the whole bag, and return the content of bag-info.txt."""
+    """Write the whole bag at the path ``new``, and return the content of bag-info.txt."""
+    os.makedirs(os.path.join(new, PAYLOAD))
     lengths = [entry.length for entry in entries]
     nbytes = None if None in lengths else sum(filter(None, lengths))
     on_event(Progress("tag", of_items=len(entries), of_bytes=nbytes))
-    with TagWriter(options._replace(algorithms=algorithm_names(checksums[entries[0].path])), new.tags) as tags:
+    with TagWriter(options._replace(algorithms=algorithm_names(checksums[entries[0].path])), new) as tags:
         for entry in entries:
             tags.add_to_fetch(fetch_line(entry))
             tags.add(entry.path.removeprefix(BELOW_PAYLOAD), checksums[entry.path])
         contents = tags.finish(nbytes, len(entries))
-    new.add(contents)
+    add_tag_files(new, contents)
     return tags.info()
 
 

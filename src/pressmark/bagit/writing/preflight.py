@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, Match
@@ -22,6 +22,7 @@ __all__ = [
     "Preflight",
     "empty_directories",
     "is_writable",
+    "name_problems",
     "payload_files",
     "real_path",
     "refuse_bag",
@@ -217,12 +218,25 @@ class Preflight:
         others = os.listdir(os.path.join(base.path, above))
         same = [other for other in others if other != name and normal_key(other) == normal_key(name)]
         if same:
-            other = ascii(os.fsdecode(same[0]))[1:-1]
-            message = f"{other} has the same name in another Unicode normalization; rename one of them"
-            self.refuse(problem("name-clash", found.path, message))
+            self.refuse(problem("name-clash", found.path, _same_name(same[0])))
         else:
             message = "another name differs only in case; some file systems keep only one of them"
             self.warn(problem("name-clash", found.path, message))
+
+
+def name_problems(paths: Iterable[bytes]) -> Iterator[Problem]:
+    """Yield the problems that prevent a payload with these files and directories."""
+    seen: dict[bytes, bytes] = {}
+    for path in paths:
+        if reason := why_unlistable(path):
+            yield problem("path-unsafe", path, reason)
+        elif (before := seen.setdefault(normal_key(path), path)) != path:
+            yield problem("name-clash", path, _same_name(before))
+
+
+def _same_name(other: bytes) -> str:
+    shown = ascii(os.fsdecode(other))[1:-1]
+    return f"{shown} has the same name in another Unicode normalization; rename one of them"
 
 
 def why_unlistable(path: bytes) -> str | None:

@@ -1,4 +1,4 @@
-"""Read directories of few small files with plain names, many in one call."""
+"""Directories of few small files with plain names: many are read in one call, and no rule about names concerns them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import cast
 
 from pressmark import _kernels
 from pressmark.bagit.paths import are_distinct
+from pressmark.bagit.writing.payload import FileFacts, SourceChangedError
 from pressmark.fixity.digest_columns import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
 
-__all__ = ["Digests", "Entries", "list_small_folders", "read_small_folders"]
+__all__ = ["Digests", "Entries", "are_plain", "list_small_folders", "read_small_folders", "small_files_now"]
 
 # Larger directories are read by several threads, file by file.
 _SMALL = Wanted(entries=128, depth=16, total=256 << 10, file=256 << 10)
+_LISTED = Wanted(content="none", entries=256)
 # Bytes that need a rule: for escapes in manifests, or for names that are not ASCII.
 _UNUSUAL = bytes([*range(0x20), *range(0x7F, 0x100)]) + b"%\\"
 
@@ -43,15 +45,16 @@ def read_small_folders(
 
 
 def list_small_folders(bases: Sequence[bytes], skip: bytes) -> Iterator[Entries | None]:
-    """Yield the entries of directories as :func:`read_small_folders` does, without reading files."""
-    for batch in trees(b"", bases, _SMALL._replace(skip=skip, content="none"), 1):
+    """Yield the entries of directories as :func:`read_small_folders` does, without reading files; their sizes do not
+    matter."""
+    for batch in trees(b"", bases, _LISTED._replace(skip=skip), 1):
         for tree in batch.trees:
             yield _entries(batch, tree, "unwanted")
 
 
 def _entries(batch: _kernels.active.TreeBatch, tree: Tree, state: str) -> Entries | None:
     files = cast("dict[bytes, int]", tree.files)
-    if tree.state != "whole" or tree.others or not _are_plain([*files, *cast("dict[bytes, int]", tree.directories)]):
+    if tree.state != "whole" or tree.others or not are_plain([*files, *cast("dict[bytes, int]", tree.directories)]):
         return None
     states, sizes, mtimes, inodes = batch.states, batch.sizes, batch.mtimes, batch.inodes
     found: Entries = []
@@ -65,7 +68,7 @@ def _entries(batch: _kernels.active.TreeBatch, tree: Tree, state: str) -> Entrie
     return found
 
 
-def _are_plain(paths: list[bytes]) -> bool:
+def are_plain(paths: Sequence[bytes]) -> bool:
     """Return whether all names are printable ASCII without characters that are escaped, and no two differ in case."""
     text = b"/".join(paths)
     return len(text.translate(None, _UNUSUAL)) == len(text) and are_distinct(paths)
@@ -74,3 +77,17 @@ def _are_plain(paths: list[bytes]) -> bool:
 def _digests(tree: Tree, columns: dict[str, list[str | None]]) -> Digests:
     numbers = tree.files.values()
     return [{name: cast(str, column[number]) for name, column in columns.items()} for number in numbers]
+
+
+def small_files_now(path: bytes, where: bytes, skip: bytes = b"") -> Iterator[FileFacts]:
+    """Return path, size and time of modification of the files of a directory that was small.
+
+    :param path: the directory as given, for the error
+    :param where: the directory
+    :param skip: a name in it to ignore
+    :raises SourceChangedError: it is no longer small
+    """
+    [now] = list_small_folders([where], skip)
+    if now is None:
+        raise SourceChangedError(path)
+    return ((path, facts[0], facts[1]) for path, facts in now if facts is not None)

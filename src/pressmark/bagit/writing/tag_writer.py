@@ -120,6 +120,10 @@ class ManifestWriter:
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all files."""
         for _algorithm, _name, file in self._files:
             file.close()
 
@@ -168,9 +172,13 @@ class TagWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        self._manifests.__exit__(kind, error, trace)
+        self.close()
+
+    def close(self) -> None:
+        """Close all files."""
+        self._manifests.close()
         if self._fetch is not None:
             self._fetch.close()
 

@@ -5,7 +5,6 @@ complete.
 
     .pressmark-….tmp/       the name depends on the destination only, so the next run finds it
     ├── lock                held during a run
-    ├── tags/               tag files while they are written
     ├── bag/                the payload, then the tag files
     └── request             the options of the run, once the bag is complete
 """
@@ -17,10 +16,11 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Self
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import Listener, refusing, with_stages
+from pressmark.bagit.changes import Listener
 from pressmark.bagit.changes.destination import (
     checked_destination,
     flush_staging,
@@ -31,71 +31,94 @@ from pressmark.bagit.changes.destination import (
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.payload import ChangeDetector, Payload, open_sources
-from pressmark.bagit.writing.preflight import Preflight
+from pressmark.bagit.writing.payload import Payload, Sources
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.errors import BagError
 from pressmark.fixity.copying import copy_files
 from pressmark.fixity.hasher import keep_status
-from pressmark.fixity.outcomes import Outcome, require_written
+from pressmark.fixity.outcomes import Content, Outcome, require_written
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
+from pressmark.fs.steps import write_new
 from pressmark.reports import Progress
 
-__all__ = ["Examined", "NewDirectory", "Outcomes", "build_bag", "create_elsewhere", "publish_new", "write_payload"]
+__all__ = [
+    "NewDirectory",
+    "Outcomes",
+    "PayloadReader",
+    "add_tag_files",
+    "create_elsewhere",
+    "publish_new",
+    "read_payload",
+]
 
-_BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
-_HOLDS = (_BAG, _TAGS, _REQUEST)
+_BAG, _REQUEST = b"bag", b"request"
+# Earlier versions wrote tag files to a directory of their own.
+_HOLDS = (_BAG, _REQUEST, b"tags")
 
 # Path in the payload and outcome of each file.
 Outcomes = Generator[tuple[bytes, Outcome]]
 
 
-class Examined(Protocol):
-    """A payload that was examined: see :class:`Payload`."""
+class PayloadReader:
+    """Records the files of a payload as they are read: their digests in the manifests, and their problems.
 
-    path: bytes
-    preflight: Preflight
-    detector: ChangeDetector
+    :param payload: examined
+    :param tags: writes the tag files; :meth:`finish` and :meth:`close` close it
+    :param stage: of the progress: ``hash``, ``copy`` or ``pack``
+    """
+
+    def __init__(self, payload: Payload, tags: TagWriter, stage: str, on_event: Listener) -> None:
+        self._payload = payload
+        self._preflight = payload.preflight
+        self._tags = tags
+        self._on_event = on_event
+        self._files = self._bytes = 0
+        on_event(Progress(stage, of_items=self._preflight.files, of_bytes=self._preflight.bytes))
+
+    def add(self, path: bytes, outcome: Outcome) -> None:
+        """Record a file.
+
+        :param path: in the payload
+        :raises OSError: its copy cannot be written
+        """
+        require_written(outcome)
+        if outcome.digests is None:
+            kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
+            self._preflight.refuse(problem(kind, path, outcome.message))
+            return
+        self._tags.add(path, outcome.digests)
+        size = outcome.size or 0
+        self._payload.detector.add(path, size, outcome.mtime_ns or 0)  # content in memory has no time
+        self._bytes += size
+        self._files += 1
+
+    def finish(self) -> Contents:
+        """Write all tag files, and return their content. The caller compares the files with those that were read.
+
+        :raises BagError: a file could not be read
+        :raises OSError: a file cannot be written
+        """
+        self._preflight.raise_if_refused(self._payload.path)
+        self._on_event(Progress("tag"))
+        return self._tags.finish(self._bytes, self._files)
 
 
-def write_payload(
-    payload: Examined,
-    stage: str,
-    outcomes: Outcomes,
-    tags: TagWriter,
-    on_event: Listener,
-) -> Contents:
-    """Read the payload of a bag, once it was examined, and write all tag files.
+def read_payload(payload: Payload, stage: str, outcomes: Outcomes, tags: TagWriter, on_event: Listener) -> Contents:
+    """Read the payload of a bag, once it was examined, and write all tag files: see :class:`PayloadReader`.
 
-    The caller compares the files with those that were read, when all is written.
-
-    :param stage: ``hash``, ``copy`` or ``pack``
     :param outcomes: reads all files
-    :param tags: receives the digests
     :return: the content of the tag files
     :raises BagError: a file cannot be read
     :raises OSError: a file cannot be written
     """
-    preflight, detector = payload.preflight, payload.detector
-    on_event(Progress(stage, of_items=preflight.files, of_bytes=preflight.bytes))
-    nbytes = files = 0
+    reader = PayloadReader(payload, tags, stage, on_event)
     with tags, contextlib.closing(outcomes):
         for path, outcome in outcomes:
-            require_written(outcome)
-            if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None:
-                kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
-                preflight.refuse(problem(kind, path, outcome.message))
-                continue
-            tags.add(path, outcome.digests)
-            detector.add(path, outcome.size, outcome.mtime_ns)
-            nbytes += outcome.size
-            files += 1
-        preflight.raise_if_refused(payload.path)
-        on_event(Progress("tag"))
-        return tags.finish(nbytes, files)
+            reader.add(path, outcome)
+        return reader.finish()
 
 
 def create_elsewhere(
@@ -116,28 +139,36 @@ def create_elsewhere(
     """
     destination = checked_destination(destination)
     request = options.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
-    with contextlib.ExitStack() as stack:
-        payload = Payload(open_sources(paths, several, nested, stack), options, on_event)
+    with Sources(paths, several, nested, options, on_event) as payload:
         payload.refuse_inside(destination)
 
-        def write(new: NewDirectory) -> BagInfo:
+        def write(path: bytes) -> BagInfo:
             payload.examine(destination)
             free, needed = shutil.disk_usage(os.path.dirname(destination)).free, payload.preflight.bytes
             if mode == "copy" and options.fetch_base is None and free < needed:
                 raise BagError(destination, f"not enough disk space: {needed} bytes needed, {free} available")
-            return new.write(payload, options, mode, on_event)
+            new = NewDirectory(path, payload, options, on_event)
+            how: Any = {"threads": options.threads, "read": options.read, "links": options.links, "on_event": on_event}
+            if options.fetch_base is None:
+                outcomes = copy_files(new.copies(), options.algorithms, mode=mode, real=True, **how)
+            else:
+                outcomes = hash_tasks(new.files(), options.algorithms, **how)
+            with new, contextlib.closing(outcomes):
+                for name, outcome in outcomes:
+                    new.add(name, outcome)
+                return new.finish()
 
         return publish_new(destination, request, write, on_event)
 
 
 def publish_new(
-    destination: bytes, request: dict[str, Any], write: Callable[[NewDirectory], BagInfo], on_event: Listener
+    destination: bytes, request: dict[str, Any], write: Callable[[bytes], BagInfo], on_event: Listener
 ) -> BagInfo | None:
     """Write a bag in a hidden directory, and move it to ``destination``.
 
     :param destination: an absolute path
     :param request: recognizes the same call after an interruption
-    :param write: writes the bag, and returns the content of bag-info.txt
+    :param write: writes the bag at a path, and returns the content of bag-info.txt
     :return: the content of bag-info.txt; :data:`None` if an interrupted run had finished
     :raises BagError: the bag cannot be created
     """
@@ -147,102 +178,93 @@ def publish_new(
                 refuse_existing(destination)
             on_event(Progress("recover"))
             return None
-        new = NewDirectory(hidden.inside)
-        info = write(new)
+        path = os.path.join(hidden.inside, _BAG)
+        info = write(path)
         with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
-            file.write(_packed(request, os.lstat(new.path)))
+            file.write(_packed(request, os.lstat(path)))
         on_event(Progress("move"))
         flush_staging(hidden)
         publish(hidden, _BAG, destination, "bag")
         return info
 
 
-def build_bag(path: bytes, folder: bytes, options: CreateOptions, mode: str, nested: bool, on_event: Listener) -> bytes:
-    """Write a bag into a private directory, whose owner flushes and publishes it.
-
-    :param path: the source: a directory, whose content becomes the payload, or a file
-    :param folder: a new directory
-    :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
-    :return: path of the bag in ``folder``
-    :raises BagError: the bag cannot be created; the caller removes ``folder``
-    """
-    on_event = with_stages(on_event)
-    with contextlib.ExitStack() as stack:
-        payload = Payload(open_sources([path], False, nested, stack), options, on_event)
-        with refusing(folder):
-            os.mkdir(folder)
-            payload.examine(folder)
-            new = NewDirectory(folder)
-            new.write(payload, options, mode, on_event)
-            return new.path
-
-
 class NewDirectory:
-    """The directory of a new bag, with an empty payload, and that of its tag files.
+    """The directory of a new bag, which receives the payload file by file, and then the tag files; a context manager.
 
-    :param folder: the directory that contains both
-    :ivar path: path of the bag
-    :ivar tags: directory for tag files that are large
+    :param path: of the bag; it is created
+    :param payload: examined
     """
 
-    def __init__(self, folder: bytes) -> None:
-        self.path, self.tags = os.path.join(folder, _BAG), os.path.join(folder, _TAGS)
-        self._data = os.path.join(self.path, PAYLOAD)
-        os.makedirs(self._data)
-        os.mkdir(self.tags)
+    def __init__(self, path: bytes, payload: Payload, options: CreateOptions, on_event: Listener) -> None:
+        self._path = path
+        self._data = os.path.join(path, PAYLOAD)
+        os.mkdir(path)
+        os.mkdir(self._data)
+        self._payload = payload
+        self._fetch_base = options.fetch_base
+        self._tags = TagWriter(options, path)
+        self._reader = PayloadReader(payload, self._tags, "copy" if self._fetch_base is None else "hash", on_event)
 
-    def write(self, payload: Payload, options: CreateOptions, mode: str, on_event: Listener) -> BagInfo:
-        """Write the whole bag, and return the content of bag-info.txt.
+    def __enter__(self) -> Self:
+        return self
 
-        :param payload: examined
-        :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
-        """
-        is_copied = options.fetch_base is None
-        how: Any = {"threads": options.threads, "read": options.read, "links": options.links, "on_event": on_event}
-        tags = TagWriter(options, self.tags)
-        if is_copied:
-            outcomes = copy_files(self._copies(payload), options.algorithms, mode=mode, real=True, **how)
-        else:
-            files = ((path, source) for path, kind, source in payload.entries() if kind == "file")
-            outcomes = _listed(hash_tasks(files, options.algorithms, **how), options, tags)
-        contents = write_payload(payload, "copy" if is_copied else "hash", outcomes, tags, on_event)
-        payload.check_unchanged()
-        # Bottom-up, because a directory may deny access to its content.
-        for path, status in reversed(payload.folders if is_copied else ()):
-            keep_status(os.path.join(self._data, path), status)
-        self.add(contents)
-        return tags.info()
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
-    def _copies(self, payload: Payload) -> Iterator[tuple[bytes, bytes, bytes]]:
+    def close(self) -> None:
+        """Close the files that are being written."""
+        self._tags.close()
+
+    def copies(self) -> Iterator[tuple[bytes, bytes | Content, bytes]]:
         """Yield path in the payload, source and copy of each file; create directories."""
-        for path, kind, source in payload.entries():
+        for path, kind, source in self._payload.entries():
             target = os.path.join(self._data, path)
             if kind == "directory":
                 os.mkdir(target)
             else:
                 yield path, source, target
 
-    def add(self, contents: Contents) -> None:
-        """Add tag files to the bag."""
-        for name in os.listdir(self.tags):
-            os.rename(os.path.join(self.tags, name), os.path.join(self.path, name))
-        for path, data in contents.items():
-            if data is not None:
-                with open(os.path.join(self.path, path), "xb") as file:
-                    file.write(data)
+    def files(self) -> Iterator[tuple[bytes, bytes | Content]]:
+        """Yield path in the payload and source of each file."""
+        return ((path, source) for path, kind, source in self._payload.entries() if kind == "file")
+
+    def add(self, path: bytes, outcome: Outcome) -> None:
+        """Record a file that was copied, or that fetch.txt will list; :meth:`finish` raises its error.
+
+        :raises OSError: its copy cannot be written
+        """
+        if self._fetch_base is not None and outcome.ok:
+            from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, url_below  # few bags are created so
+
+            inside = BELOW_PAYLOAD + path
+            self._tags.add_to_fetch(fetch_line(FetchEntry(url_below(self._fetch_base, inside), outcome.size, inside)))
+        self._reader.add(path, outcome)
+
+    def finish(self) -> BagInfo:
+        """Add the tag files, and return the content of bag-info.txt.
+
+        :raises BagError: a file could not be read, or was changed, added or removed
+        :raises OSError: a file cannot be written
+        """
+        contents = self._reader.finish()
+        self._payload.check_unchanged()
+        if self._fetch_base is None:
+            # Bottom-up, because a directory may deny access to its content.
+            for path, status in reversed(self._payload.folders):
+                keep_status(os.path.join(self._data, path), status)
+        add_tag_files(self._path, contents)
+        return self._tags.info()
 
 
-def _listed(outcomes: Outcomes, options: CreateOptions, tags: TagWriter) -> Outcomes:
-    """List files in fetch.txt instead of copying them; yield their outcomes."""
-    from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, url_below  # few bags are created so
+def add_tag_files(path: bytes, contents: Contents) -> None:
+    """Add to a new bag the tag files that are not there yet.
 
-    assert options.fetch_base is not None
-    with contextlib.closing(outcomes):
-        for path, outcome in outcomes:
-            if outcome.ok:
-                inside = BELOW_PAYLOAD + path
-                tags.add_to_fetch(fetch_line(FetchEntry(url_below(options.fetch_base, inside), outcome.size, inside)))
-            yield path, outcome
+    :param path: of the bag
+    :raises OSError: a file cannot be written
+    """
+    write_new(path, {name: data for name, data in contents.items() if data is not None})
 
 
 def _packed(request: dict[str, Any], bag: os.stat_result) -> bytes:

@@ -11,20 +11,16 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pressmark.bagit.bag import Bag
-from pressmark.bagit.bag_info import BagInfo
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
-from pressmark.fixity.algorithms import algorithm_names
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.object_digest import FileDigests, compare
-from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.bag_content import WRAPPED, check_bag, is_bag
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import CopyRecorder, Direction, Storing
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.new_bag import BagCopy
 from pressmark.stores.staging_writer import Staged
 
 __all__ = ["ToBags"]
@@ -34,10 +30,6 @@ class ToBags(Direction):
     """Creates bags, or adopts objects that are bags."""
 
     destination: BagFolder
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._algorithms = algorithm_names(self.destination.algorithms)
 
     def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
@@ -89,9 +81,13 @@ class ToBags(Direction):
         wrapped = f"{self.options.source_kind} {encapsulation}".rstrip()
         copied = CopyRecorder(entry, content)
         found: list[FileDigests] = []
+        listed: list[tuple[bytes, Mapping[str, str]]] = []
+
+        def note(name: bytes, outcome: Outcome) -> None:
+            assert outcome.digests is not None
+            listed.append((name, outcome.digests))
 
         def check(staged: Staged) -> None:
-            listed = staged.copy.digests if isinstance(staged.copy, BagCopy) else self._listed(staged.path)
             found.append(_payload(staged.path, listed, copied.algorithms))
             compare(found[0], content.known)
             check_unchanged(content)
@@ -99,21 +95,13 @@ class ToBags(Direction):
         given = content.by_name() if content.top is None else os.fsdecode(content.top)
         links: Any = self.options.links if content.top is not None else "follow"
         info = {WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {}
-        is_stored = yield from self.store(entry, given, replace, links=links, info=info, check=check)
+        is_stored = yield from self.store(entry, given, replace, links=links, info=info, check=check, on_file=note)
         (read,) = found
         entry.files = len(read.digests)
         entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         entry.digest = read.whole
         self.record_copied(entry, content)
         return is_stored
-
-    def _listed(self, bag: bytes) -> list[tuple[bytes, Mapping[str, str]]]:
-        """Return the names and digests in the manifests of a new bag."""
-        payload = Bag.of_new(bag, self._algorithms, BagInfo()).payload
-        try:
-            return [(listed.path.removeprefix(b"data/"), listed.digests) for listed in payload.entries()]
-        finally:
-            payload.close()
 
 
 def _payload(bag: bytes, listed: Iterable[tuple[bytes, Mapping[str, str]]], algorithms: tuple[str, ...]) -> FileDigests:

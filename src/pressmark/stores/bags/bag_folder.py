@@ -32,7 +32,9 @@ from types import TracebackType
 from typing import Any, ClassVar, Literal
 
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.writing.options import CreateOptions
 from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists, flush_directory, is_directory
 from pressmark.fs.moves import prune_empty_parents, rename_new, replace_directory, restore
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_blocked, is_case_insensitive, too_long
@@ -43,7 +45,7 @@ from pressmark.reports import Report
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_object import BagObject
 from pressmark.stores.bags.folder_config import UNFINISHED, check_identifiers, read_config, write_config
-from pressmark.stores.bags.new_bag import BagCopy, is_writable_identifier, write_bag
+from pressmark.stores.bags.new_bag import BagCopy, is_writable_identifier
 from pressmark.stores.bags.repair import discard, repair
 from pressmark.stores.bags.walk import (
     IDENTIFIER,
@@ -335,12 +337,10 @@ class _StagedBag(Staged):
 
     :ivar info: its first elements of bag-info.txt; :data:`None` for an existing bag
     :ivar old: the path of the bag that it replaces; :data:`None` without one
-    :ivar write: writes the bag with all checks, if it cannot be a :class:`BagCopy`
     """
 
     info: list[tuple[str, str]] | None = None
     old: bytes | None = None
-    write: Callable[[], object] | None = None
 
 
 class BagWriter(StagingWriter[_StagedBag]):
@@ -379,12 +379,14 @@ class BagWriter(StagingWriter[_StagedBag]):
         links: str | None = None,
         info: Mapping[str, str] | None = None,
         check: Callable[[Any], object] | None = None,
+        on_file: Callable[[bytes, Outcome], object] | None = None,
     ) -> _StagedBag:
         """Return a new bag; see :meth:`StagingWriter.begin`.
 
         :param links: replaces the option of the writer
         :param info: as for :meth:`BagFolder.put`
         :param check: as for :class:`Staged`
+        :param on_file: as for :class:`BagCopy`
         """
         store = self._store
         place = encode_fs(store.walk.new_place(identifier))
@@ -393,41 +395,17 @@ class BagWriter(StagingWriter[_StagedBag]):
             check_source(source)
             old = self._old_in_turn(identifier, place)
             new = self.new_path()
-
-            def write() -> None:
-                mode = self._copier.mode_of(source)
-                staged.mode = write_bag(source, new, store.algorithms, elements, mode, links or self._links)
-                self._copier.note(source, staged.mode)
-
-            staged = _StagedBag(identifier, place, new, check=check, info=elements, old=old, write=write)
             if isinstance(source, (str, os.PathLike)):
-                given = os.fsencode(source)
-                refuse_within(given, new, self._above)
-                staged.copy = BagCopy.of(given, new, store.algorithms, elements)
-        return staged
-
-    def _copied(self, objects: Sequence[_StagedBag], together: int | None = None) -> Iterator[_StagedBag]:
-        for staged in super()._copied(objects, together):
-            error = None if staged.copy is None else staged.copy.error
-            if error is not None and not isinstance(error, OSError):
-                staged.copy = None  # the other way reports more of a file that cannot be read
-            yield staged
+                refuse_within(os.fsencode(source), new, self._above)
+            follow = links or self._links
+            options = CreateOptions.from_arguments(store.algorithms, elements, follow, (), None, "parallel", None)
+            copy = BagCopy(source, new, options, on_file)
+        return _StagedBag(identifier, place, new, copy, check, info=elements, old=old)
 
     def _complete(self, staged: _StagedBag) -> None:
-        copy = staged.copy
-        if isinstance(copy, BagCopy) and copy.is_unchanged():
-            copy.write_tag_files()
-            longest = copy.longest
-        else:
-            self._discard(staged.path)
-            staged.copy = None
-            assert staged.write is not None
-            staged.write()
-            data = os.path.join(staged.path, b"data")
-            files = (os.path.join(top, name) for top, _names, names in os.walk(data) for name in names)
-            staged.size = sum(os.lstat(file).st_size for file in files)
-            longest = longest_inside(staged.path)
-        self._refuse_too_long(staged, longest)
+        assert isinstance(staged.copy, BagCopy)
+        staged.copy.finish()
+        self._refuse_too_long(staged, staged.copy.longest)
 
     def adopt(
         self,

@@ -1,38 +1,33 @@
-"""The bag of a new object. One of few files with plain names is written without the checks that others need, with the
-same result.
-"""
+"""The bag of a new object: its source is copied into the payload."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
-from pressmark.bagit.bag import create as create_bag
-from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo, unfolded
-from pressmark.bagit.changes import Notice
-from pressmark.bagit.paths import PAYLOAD
+from pressmark.bagit.changes import Listener, Notice
+from pressmark.bagit.manifest_format import manifest_name
+from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.preflight import empty_directories, why_unlistable
-from pressmark.bagit.writing.small_folders import Entries, list_small_folders
-from pressmark.bagit.writing.tag_writer import TagWriter
-from pressmark.bagit.writing.write import build_bag
+from pressmark.bagit.writing.payload import FileFacts, Payload, SourceChangedError, Sources
+from pressmark.bagit.writing.preflight import name_problems, why_unlistable
+from pressmark.bagit.writing.small_folders import are_plain, small_files_now
+from pressmark.bagit.writing.write import NewDirectory
 from pressmark.errors import BagError
-from pressmark.fixity.copying import Copying
-from pressmark.fixity.hasher import keep_status
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.hasher import CHANGED
+from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.beneath import real_path
-from pressmark.fs.durable import exists, is_directory
+from pressmark.fs.durable import is_directory
 from pressmark.fs.names import decode_fs
-from pressmark.fs.removal import remove_tree
-from pressmark.fs.steps import write_new
 from pressmark.stores.bags.walk import IDENTIFIER
-from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import SourceCopy, Task, copy_source
+from pressmark.stores.exceptions import SourceError, is_unsafe_name
+from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task, require_copied
 from pressmark.stores.objects import ObjectSource
 
-__all__ = ["BagCopy", "is_writable_identifier", "write_bag"]
+__all__ = ["BagCopy", "is_writable_identifier"]
 
 _PLAIN = re.compile("[!-~]{1,1000}")
 # Problems of file names that no manifest can contain.
@@ -50,159 +45,161 @@ def is_writable_identifier(identifier: str) -> bool:
         return False
 
 
-def write_bag(
-    source: ObjectSource,
-    new: bytes,
-    algorithms: tuple[str, ...],
-    info: list[tuple[str, str]],
-    mode: str,
-    links: str,
-) -> str | None:
-    """Write a bag with all checks, and return how its files were transferred; it is not flushed.
-
-    :param new: path of the new bag
-    :param algorithms: of the manifests
-    :param info: elements of bag-info.txt
-    :param mode: as for :func:`~pressmark.fixity.copying.copy_files`
-    :param links: ``"refuse"`` or ``"follow"`` symbolic links in the source
-    :raises SourceError: the source cannot be stored
-    :raises OSError: a file cannot be written
-    """
-    refused_for: set[str] = set()
-    used: str | None = None
-
-    def note(event: object) -> None:
-        nonlocal used
-        if isinstance(event, Notice) and event.problem.severity == "error":
-            refused_for.add(event.problem.kind)
-        elif isinstance(event, Copying):
-            used = event.mode
-
-    try:
-        if isinstance(source, Mapping):
-            used = copy_source(source, new, mode=mode, links=links).mode
-            if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
-                reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
-                raise SourceError("bad-name", reason)
-            create_bag(new, None, algorithms, info, nested=True, on_event=note)
-            # A remaining staging directory would look like an interrupted change.
-            remove_tree(os.path.join(new, STAGING))
-            return used
-        given = os.fsencode(source)
-        fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
-        if fault is not None:
-            raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
-        folder = new + b"-parts"
-        options = CreateOptions.from_arguments(algorithms, info, links, (), None, "parallel", None)
-        try:
-            os.rename(build_bag(given, folder, options, mode, True, note), new)
-        finally:
-            remove_tree(folder)
-    except BagError as error:
-        if isinstance(error.__cause__, OSError):
-            raise error.__cause__ from None
-        if refused_for and refused_for <= _OF_NAMES:
-            kind = "bad-name"
-        else:
-            kind = "unreadable" if "file-unreadable" in refused_for else "source"
-        raise SourceError(kind, str(error)) from None
-    return used
-
-
-# --- a bag of few files -----------------------------------------------------------------------------------------------
-
-
 class BagCopy(SourceCopy):
-    """A directory of few files that is copied into a new bag.
+    """A source that is copied into a new bag.
 
-    :param source: the directory of the payload
+    :param source: as for :meth:`pressmark.stores.Store.put`
     :param new: path of the new bag
-    :param options: of the bag, without tag files and with links refused
-    :param listed: the directories and files in it
-    :ivar digests: the name of each payload file in ``data``, and its digests
+    :param options: of the bag; its links are those of the source
+    :param on_file: called with each file's name in the payload and its outcome
     """
+
+    _bag: NewDirectory | None = None
+    _payload: Payload
 
     def __init__(
         self,
-        source: bytes,
+        source: ObjectSource,
         new: bytes,
         options: CreateOptions,
-        listed: Entries,
+        on_file: Callable[[bytes, Outcome], object] | None = None,
     ) -> None:
-        super().__init__(source, new, "refuse", algorithms=options.algorithms)
-        self.entries = ()  # the walk was made before
-        self.expected = sum(facts[0] for _name, facts in listed if facts is not None)
-        self.digests: list[tuple[bytes, Mapping[str, str]]] = []
-        self._directory = source
+        super().__init__(source, new, options.links, algorithms=options.algorithms, on_file=on_file)
         self._options = options
-        self._listed = listed
-        self._states: dict[bytes, tuple[int | None, int | None]] = {}
-
-    @classmethod
-    def of(
-        cls,
-        source: bytes,
-        new: bytes,
-        algorithms: tuple[str, ...],
-        info: list[tuple[str, str]],
-    ) -> BagCopy | None:
-        """Return the copy of a directory; :data:`None` if the bag may have errors or warnings."""
-        (listed,) = list_small_folders([source], b"")
-        if not listed or empty_directories(listed) or not all(_is_listable(name) for name, _facts in listed):
-            return None
-        options = CreateOptions.from_arguments(algorithms, info, "refuse", (), None, "parallel", None)
-        return cls(source, new, options, listed)
+        self._refused_for: set[str] = set()
 
     def tasks(self) -> Iterator[Task]:
-        """Create the directories, and yield the files to copy."""
-        write_new(
-            self.target,
-            {b"": None, PAYLOAD: None, **{self._inside(name): None for name, facts in self._listed if facts is None}},
-        )
-        top, data = real_path(self._directory) + b"/", self.target + b"/" + PAYLOAD + b"/"
-        for name, facts in self._listed:
-            if facts is not None:
-                yield name, top + name, data + name
+        with self._source_errors():
+            self._payload = self._new_payload()
+            with self._payload:
+                self._payload.examine(self.target)
+                self._bag = NewDirectory(self.target, self._payload, self._options, self._note)
+                yield from self._bag.copies()
+
+    def _new_payload(self) -> Payload:
+        if isinstance(self.source, Mapping):
+            return _Files(self, self._options, self._note)
+        given = os.fsencode(self.source)
+        if isinstance(self.entries, list) and are_plain([entry.name for entry in self.entries]):
+            return _SmallFolder(given, self.entries, self._options, self._note)
+        fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
+        if fault is not None:
+            raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
+        return Sources([given], False, True, self._options, self._note)
 
     def add(self, key: bytes, outcome: Outcome) -> None:
-        """Record a copied file."""
-        super().add(key, outcome)
-        assert outcome.digests is not None
-        self._states[key] = outcome.size, outcome.mtime_ns
-        self.digests.append((key, outcome.digests))
-        self.note_path(self._inside(key))
+        assert self._bag is not None
+        if isinstance(self.source, Mapping):
+            require_copied(outcome)  # a directory is read to its end, to name all of its problems
+        self._bag.add(key, outcome)
+        if outcome.ok:
+            super().add(key, outcome)
+            self.note_path(BELOW_PAYLOAD + key)
 
-    def is_unchanged(self) -> bool:
-        """Return whether the directory is as it was copied."""
-        (now,) = list_small_folders([self._directory], b"")
-        return now is not None and self._states == {name: facts[:2] for name, facts in now if facts is not None}
+    def raise_error(self) -> None:
+        if self.error is not None and self._bag is not None:
+            self._bag.close()
+        super().raise_error()
 
-    def write_tag_files(self) -> None:
+    def finish(self) -> None:
         """Write the tag files, after the last file.
 
+        :raises SourceError: the source cannot be stored
         :raises OSError: a file cannot be written
         """
-        self.digests.sort(key=lambda file: file[0].split(b"/"))  # in the order of a walk
-        inner = {above for name, _digests in self.digests for above in _directories(name)}
-        for above in (*sorted(inner, reverse=True), b""):
-            keep_status(os.path.join(self.target, PAYLOAD, above), os.stat(os.path.join(self._directory, above)))
-        with TagWriter(self._options, self.target) as writer:
-            for name, digests in self.digests:
-                writer.add(name, digests)
-            tags = writer.finish(self.size, len(self.digests))
-        write_new(self.target, {name: data for name, data in tags.items() if data is not None})  # others are there
-        for name in tags:
-            self.note_path(name)
+        assert self._bag is not None
+        with self._source_errors(), self._payload, self._bag:
+            self._bag.finish()
+        for path, _status in self._payload.folders:
+            self.note_path(BELOW_PAYLOAD + path)
+        for algorithm in self.algorithms:
+            self.note_path(manifest_name(algorithm, tag=True))
 
-    def _inside(self, name: bytes) -> bytes:
-        return PAYLOAD + b"/" + name
+    def _note(self, event: object) -> None:
+        if isinstance(event, Notice) and event.problem.severity == "error":
+            self._refused_for.add(event.problem.kind)
+
+    @contextmanager
+    def _source_errors(self) -> Iterator[None]:
+        """Turn errors of the bag into errors of the source, or of the disk."""
+        try:
+            yield
+        except BagError as error:
+            if isinstance(error.__cause__, OSError):
+                raise error.__cause__ from None
+            if isinstance(error, SourceChangedError) or self._refused_for == {"file-changing"}:
+                kind = CHANGED
+            elif self._refused_for and self._refused_for <= _OF_NAMES:
+                kind = "bad-name"
+            else:
+                kind = "unreadable" if "file-unreadable" in self._refused_for else "source"
+            raise SourceError(kind, str(error)) from None
 
 
-def _is_listable(name: bytes) -> bool:
-    return not name.startswith(STAGING + b"/") and name != STAGING and why_unlistable(name) is None
+class _SmallFolder(Payload):
+    """A directory of few files with plain names.
+
+    :param entries: what is in it
+    """
+
+    def __init__(self, path: bytes, entries: list[SourceEntry], options: CreateOptions, on_event: Listener) -> None:
+        super().__init__(path, options, on_event)
+        self._entries = entries
+
+    def _examine(self, _into: bytes) -> None:
+        """Nothing in it can prevent the bag."""
+
+    def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:
+        for name, content, _is_empty in self._entries:
+            yield name, "directory" if content is None else "file", content or b""
+
+    def _files_now(self) -> Iterator[FileFacts]:
+        top = real_path(self.path)
+        folders = [b"", *(entry.name for entry in self._entries if entry.content is None)]
+        self.folders = [(name, os.stat(os.path.join(top, name))) for name in folders]
+        return small_files_now(self.path, top)
 
 
-def _directories(name: bytes) -> Iterable[bytes]:
-    """Return the directories above a file."""
-    parts = name.split(b"/")
-    return [b"/".join(parts[:depth]) for depth in range(1, len(parts))]
+class _Files(Payload):
+    """The files, directories and content of a mapping, whose names may be anything.
+
+    :param copy: of the mapping
+    """
+
+    def __init__(self, copy: SourceCopy, options: CreateOptions, on_event: Listener) -> None:
+        super().__init__(b"", options, on_event)
+        self._copy = copy
+        self._entries: list[SourceEntry] = []
+
+    def _examine(self, _into: bytes) -> None:
+        self._entries = list(self._copy.listed())
+        for name, _content, _is_empty in self._entries:
+            if is_unsafe_name(name):
+                raise SourceError("bad-name", f"{os.fsdecode(name)!r} is not a valid file name in an object")
+        for found in name_problems(entry.name for entry in self._entries):
+            raise SourceError("bad-name", str(BagError(found.path, found.message)))
+
+    def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:
+        made = {b""}
+        for name, content, _is_empty in self._entries:
+            folder = name if content is None else os.path.dirname(name)
+            for above in _missing(folder, made):
+                yield above, "directory", b""
+            if content is not None:
+                yield name, "file", content
+
+    def check_unchanged(self) -> None:
+        """Its files need not be in one directory, which would show what was added."""
+
+    def _files_now(self) -> Iterator[FileFacts]:
+        return iter(())
+
+
+def _missing(folder: bytes, made: set[bytes]) -> list[bytes]:
+    """Return a directory and those above it that are not in ``made``, the highest first; add them."""
+    missing = []
+    while folder not in made:
+        made.add(folder)
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing[::-1]
