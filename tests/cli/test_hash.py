@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.cli.common.file_progress import format_bytes
+from pressmark.cli.common.progress import format_bytes
 
 from .conftest import COMMAND, Call, Run, environment
 

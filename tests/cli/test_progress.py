@@ -12,9 +12,8 @@ import pytest
 
 from pressmark.cli.common import progress
 from pressmark.cli.common.console import say
-from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import InputStream, OutputStream
-from pressmark.cli.common.progress import LineProgress, ProgressMode, ProgressOutput, progress_mode
+from pressmark.cli.common.progress import FileProgress, LineProgress, ProgressMode, ProgressOutput, progress_mode
 from pressmark.cli.compare import _ComparisonProgress
 from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.errors import IdentifierError

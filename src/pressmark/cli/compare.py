@@ -15,12 +15,19 @@ import click
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
 from pressmark.cli.common.file_formats import Files, chosen_source, source_options
-from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, ProgressOutput, Reporter, View, progress_mode
+from pressmark.cli.common.progress import (
+    PROGRESS,
+    ProgressOutput,
+    Reporter,
+    View,
+    format_bytes,
+    format_count,
+    progress_mode,
+)
 from pressmark.cli.common.rich_tables import Table, output_width, print_tables
 from pressmark.compare.comparison import Comparison, compare
 from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, find_defects, judge, write_report

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
 from pressmark.cli.common.files import BufferedLines, exclude_options, globs_to_exclude, open_sink
 from pressmark.cli.common.fixity_options import (
     interruption_message,
@@ -21,7 +20,7 @@ from pressmark.cli.common.fixity_options import (
     run_options,
 )
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import FileProgress, format_bytes, format_count, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
 from pressmark.fixity import FORMATS, Outcome, walk

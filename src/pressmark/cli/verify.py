@@ -14,7 +14,6 @@ from typing import BinaryIO, cast
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
-from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
 from pressmark.cli.common.files import (
     InputStream,
     exclude_options,
@@ -32,7 +31,7 @@ from pressmark.cli.common.fixity_options import (
     run_options,
 )
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import FileProgress, format_bytes, format_count, progress_mode
 from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
 from pressmark.fixity import ALGORITHMS, FORMATS, ManifestEntry, Verdict, detect_algorithm, read_manifest, verify
 from pressmark.fixity.algorithms import algorithms_of_size

@@ -913,7 +913,7 @@ def test_relative_paths_and_links_to_the_directory(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("few", [1, 1000])
 def test_new_bag_equals_opened_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     """The bag that is returned is what opening it returns, however many of its files were kept in memory."""
-    monkeypatch.setattr("pressmark.bagit.writing.preflight.FEW", few)
+    monkeypatch.setattr("pressmark.bagit.writing.payload.FEW", few)
     info = [("External-Description", "long " * 60), ("Contact-Name", "A"), ("Contact-Name", "B\nC")]
     made = create(make(tmp_path / "b"), algorithms=["sha512", "md5"], info=info)
     found = Bag.open(tmp_path / "b")

@@ -21,8 +21,16 @@ from pressmark.bagit.changes import Event, Listener, Notice, refusing
 from pressmark.bagit.changes.bag_changes import FORMAT, BagChange, as_error_of_bag, is_decided, recover
 from pressmark.bagit.walk import BagEntry
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.payload import APPEARED, FileFacts, Payload, SourceChangedError
-from pressmark.bagit.writing.preflight import is_writable, payload_files, real_path, refuse_bag
+from pressmark.bagit.writing.payload import (
+    APPEARED,
+    FileFacts,
+    Payload,
+    SourceChangedError,
+    inner_path,
+    is_writable,
+    payload_files,
+    refuse_bag,
+)
 from pressmark.bagit.writing.small_folders import Digests, Entries, read_small_folders, small_files_now
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.bagit.writing.write import Outcomes, read_payload
@@ -259,7 +267,7 @@ class _WalkedDirectory(_Directory):
 
     def _outcomes(self) -> Outcomes:
         return hash_tasks(
-            ((found.path, real_path(found)) for found in self.preflight.payload(self._base)),
+            ((found.path, inner_path(found)) for found in self.preflight.payload(self._base)),
             self._options.algorithms,
             self._options.threads,
             self._on_event,
@@ -280,7 +288,7 @@ class _WalkedDirectory(_Directory):
 
         links, exclusion = self.preflight.links_to_follow(in_place=True), self.preflight.exclusion(add)
         for found in payload_files(self._base, links, exclusion):
-            status = self._base.status(real_path(found))
+            status = self._base.status(inner_path(found))
             yield found.path, status.st_size, status.st_mtime_ns
         if changed := set(excluded) ^ set(self.preflight.discarded):
             raise SourceChangedError(os.path.join(self.path, min(changed)))

@@ -16,7 +16,7 @@ from pressmark.bagit.manifest_format import official_name, split_manifest_name
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, collision_key, normal_key
 from pressmark.bagit.problems import problem
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.preflight import Preflight
+from pressmark.bagit.writing.payload import Preflight
 from pressmark.bagit.writing.tag_writer import TagWriter
 from pressmark.bagit.writing.write import add_tag_files, publish_new
 from pressmark.errors import BagError, ManifestError

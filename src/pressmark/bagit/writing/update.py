@@ -27,7 +27,7 @@ from pressmark.bagit.problems import KINDS, REMEDIES, BagReport, Cause, problem
 from pressmark.bagit.validation.bag_check import compare_digests
 from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.tag_files import TagFiles
-from pressmark.bagit.writing.preflight import real_path, why_unlistable
+from pressmark.bagit.writing.payload import inner_path, why_unlistable
 from pressmark.bagit.writing.tag_writer import ManifestWriter, bag_size
 from pressmark.bagit.writing.update_options import UpdateOptions
 from pressmark.errors import BagError, BagInvalidError
@@ -246,7 +246,7 @@ class _Update:
         # By listed path, for files listed under another spelling or behind links; None for a further spelling.
         aside: dict[bytes, Match | None] = {}
         for match in self._matcher.files():
-            path, real = match.path, real_path(match)
+            path, real = match.path, inner_path(match)
             if real != path and b"/" not in real:
                 self._linked[path] = real
             if not match.of_payload:
@@ -355,7 +355,7 @@ class _Update:
             # Files that are not fetched yet pass through in their places.
             if match.path in self._holes:
                 return match, Outcome(match.path, dict(match.digests), None, None, None)
-            return match, real_path(match)
+            return match, inner_path(match)
 
         outcomes = hash_tasks(
             map(task, jobs),
@@ -380,7 +380,7 @@ class _Update:
         """Compare tag files with the tag manifests."""
         names = self._bag.tag_algorithms
         if names:
-            tasks = ((match, real_path(match)) for match in tag_files)
+            tasks = ((match, inner_path(match)) for match in tag_files)
             for match, outcome in hash_tasks(tasks, names, self._threads, read=self._read, beneath=self._base.beneath):
                 compare_digests(self._tag_files, match, outcome, self._judge)
 

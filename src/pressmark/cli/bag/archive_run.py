@@ -15,10 +15,9 @@ from pressmark.cli.bag.change_progress import Listener
 from pressmark.cli.bag.options import JSON, bag_errors
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
-from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
 from pressmark.errors import BagInvalidError
 
 __all__ = ["ArchiveRun", "run_options"]

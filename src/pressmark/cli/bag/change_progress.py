@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pressmark.bagit.changes import Notice
 from pressmark.cli.bag.options import problem_text
-from pressmark.cli.common.file_progress import FileProgress
+from pressmark.cli.common.progress import FileProgress
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying
 from pressmark.reports import ERROR, Problem, Progress

@@ -15,10 +15,9 @@ from pressmark.cli.bag.download_options import download_options, refuse_missing_
 from pressmark.cli.bag.options import BAG, JSON, bag_errors
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
-from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
 from pressmark.reports import Report
 
 __all__ = ["complete_command"]

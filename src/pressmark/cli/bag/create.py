@@ -27,7 +27,6 @@ from pressmark.cli.bag.options import (
     refuse_inside,
 )
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import exclude_options, globs_to_exclude, open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import (
     ALGORITHM,
@@ -39,7 +38,7 @@ from pressmark.cli.common.fixity_options import (
     parse_algorithms,
 )
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
 from pressmark.fs.durable import is_readable

@@ -13,8 +13,8 @@ from pressmark.bagit import Bag
 from pressmark.bagit.bag_info import unfolded, value_lines
 from pressmark.cli.bag.options import BAG, bag_errors
 from pressmark.cli.common.console import one_line
-from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.program import Command
+from pressmark.cli.common.progress import format_bytes, format_count
 
 __all__ = ["info_command"]
 

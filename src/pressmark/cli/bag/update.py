@@ -18,7 +18,6 @@ from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside
 from pressmark.cli.bag.problems import Problems, accept_word
 from pressmark.cli.common.console import CallError, Failure, Interrupted
-from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import (
     LEDGER,
@@ -31,7 +30,7 @@ from pressmark.cli.common.fixity_options import (
     parse_algorithms,
 )
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
 from pressmark.reports import Problem
 

@@ -17,7 +17,6 @@ from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.options import JSON, refuse_inside
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink, open_source, refuse_missing
 from pressmark.cli.common.fixity_options import (
     LEDGER,
@@ -29,7 +28,7 @@ from pressmark.cli.common.fixity_options import (
     open_ledger,
 )
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.fixity.outcomes import Outcome

@@ -11,7 +11,7 @@ from typing import Any
 from pressmark.bagit.job import BAGS, ValidateBags
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.file_progress import FileProgress
+from pressmark.cli.common.progress import FileProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import BagError
 from pressmark.fs.beneath import open_regular

@@ -10,9 +10,8 @@ from typing import Any
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
-from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.program import on_ctrl_c
-from pressmark.cli.common.progress import format_duration
+from pressmark.cli.common.progress import format_bytes, format_count, format_duration
 from pressmark.cli.common.worker_options import check_workers
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 
-from pressmark.cli.common.file_progress import format_bytes, format_count
-from pressmark.cli.common.progress import ProgressOutput, Reporter, View
+from pressmark.cli.common.progress import ProgressOutput, Reporter, View, format_bytes, format_count
 from pressmark.reports import Progress
 
 __all__ = ["PHASES", "ProgressReporter", "view_of"]

@@ -9,11 +9,10 @@ import click
 
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.cli.store.options import JSON, STORE, command_errors, layout_of, open_store, store_options
 from pressmark.reports import Progress, Report

@@ -9,9 +9,9 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
-from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
+from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import JSON, STORE, command_errors
 from pressmark.cli.store.output import Objects
 

@@ -8,10 +8,9 @@ import os
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
-from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import click
 
 from pressmark.cli.common.console import one_line, say
-from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
+from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,

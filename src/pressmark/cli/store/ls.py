@@ -9,11 +9,10 @@ import click
 
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
 from pressmark.cli.store.options import (
     JSON,
     NULL,

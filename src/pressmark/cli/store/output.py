@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pressmark.cli.common.console import say
-from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import BufferedLines, OutputStream
+from pressmark.cli.common.progress import FileProgress
 from pressmark.errors import quoted
 from pressmark.stores import StoreObject
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import (
     CRLF_OPTION,
     exclude_options,
@@ -20,7 +19,7 @@ from pressmark.cli.common.files import (
     refuse_missing,
 )
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
 from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects, changes_text
 from pressmark.cli.store.provenance import Provenance, missing_provenance, provenance_options

@@ -9,10 +9,9 @@ import click
 
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
-from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
 from pressmark.cli.store.check import verdict
 from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.reports import Report

@@ -12,8 +12,14 @@ from pressmark.bagit.changes import Listener, Notice
 from pressmark.bagit.manifest_format import manifest_name
 from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.payload import FileFacts, Payload, SourceChangedError, Sources
-from pressmark.bagit.writing.preflight import name_problems, why_unlistable
+from pressmark.bagit.writing.payload import (
+    FileFacts,
+    Payload,
+    SourceChangedError,
+    Sources,
+    name_problems,
+    why_unlistable,
+)
 from pressmark.bagit.writing.small_folders import are_plain, small_files_now
 from pressmark.bagit.writing.write import NewDirectory
 from pressmark.errors import BagError
