@@ -472,9 +472,12 @@ class Copier:
             return "copy"
         return self._mode
 
-    def note(self, source: object, mode: str | None) -> None:
-        """Record how the files of a source were transferred."""
-        if mode == "copy":
+    def note(self, source: object, mode: str, used: str | None) -> None:
+        """Record how the files of a source were transferred.
+
+        :param mode: from :meth:`mode_of`
+        """
+        if mode == "auto" and used == "copy":
             self._copied.add(_device_of(source))
 
     def _how(self, copy: SourceCopy) -> tuple[Any, ...]:
@@ -492,7 +495,7 @@ class Copier:
             nonlocal used
             if isinstance(event, Copying):
                 used = event.mode
-                self.note(first.source, used)
+                self.note(first.source, mode, used)
 
         stream = copy_files(
             _tasks(copies),

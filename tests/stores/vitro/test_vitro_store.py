@@ -584,11 +584,11 @@ def test_an_interrupted_rename(tmp_path: Path, vitro: VitroStore, monkeypatch: p
     finish = Walk.finish
     calls = []
 
-    def killed(walk: Walk, durable: bool) -> None:
+    def killed(walk: Walk, folder: bytes, durable: bool) -> None:
         calls.append(walk)
         if len(calls) == 2:
             raise SystemExit
-        finish(walk, durable)
+        finish(walk, folder, durable)
 
     with monkeypatch.context() as patched:
         patched.setattr(Walk, "finish", killed)

@@ -397,7 +397,7 @@ class BagWriter(StagingWriter[_StagedBag]):
             def write() -> None:
                 mode = self._copier.mode_of(source)
                 staged.mode = write_bag(source, new, store.algorithms, elements, mode, links or self._links)
-                self._copier.note(source, staged.mode)
+                self._copier.note(source, mode, staged.mode)
 
             staged = _StagedBag(identifier, place, new, check=check, info=elements, old=old, write=write)
             if isinstance(source, (str, os.PathLike)):

@@ -286,7 +286,7 @@ class VitroStore(WalkedStore):
         self.walk.only_file(identifier, place)
         to = removal.new_path()
         with removal.staging.lock():
-            self.walk.finish(self.durable)
+            self.walk.finish(removal.staging.folder, self.durable)
             if check is not None:
                 check()
             stored = os.path.join(encode_fs(place), self.walk.only_file(identifier, place))
@@ -412,7 +412,7 @@ class VitroWriter(CopyingWriter):
         ]
 
     def _begin_turn(self) -> None:
-        self._walk.finish(self._durable)
+        self._walk.finish(self.staging.folder, self._durable)
         super()._begin_turn()
 
     def _move_checked(self, staged: StagedCopy) -> None:
@@ -463,7 +463,7 @@ class VitroWriter(CopyingWriter):
                 renaming = Renaming(place, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino)
                 self._walk.note(renaming, self._durable)
                 os.replace(new, os.path.join(directory, files[0]))
-                self._walk.finish(self._durable)
+                self._walk.finish(self.staging.folder, self._durable)
         except BaseException:
             prune_empty_parents(self._base, encode_fs(place), strict=False)
             raise
