@@ -215,14 +215,25 @@ def plain_entries(sources: Sequence[ObjectSource | bytes], target: bytes) -> lis
     for number, source in enumerate(sources):
         if isinstance(source, (str, bytes, os.PathLike)):
             tops[number] = real_path(os.fsencode(source))
-    above = identities_above(os.path.dirname(target)) if tops else frozenset()
-    read = ((batch.sizes, tree) for batch in trees(b"", list(tops.values()), _LISTED, 1) for tree in batch.trees)
-    for (number, top), (sizes, tree) in zip(tops.items(), read, strict=True):
-        if tree.state == "whole" and not tree.others and (tree.device, tree.inode) not in above:
-            empty = set(tree.empty)
-            folders = [SourceEntry(name, None, name in empty) for name in cast("dict[bytes, int]", tree.directories)]
-            files = [SourceEntry(name, b"%b/%b" % (top, name)) for name in cast("dict[bytes, int]", tree.files)]
-            found[number] = folders + files, sum([sizes[one] for one in tree.files.values()])
+    read = (
+        (batch.sizes, batch.folder_inodes, tree)
+        for batch in trees(b"", list(tops.values()), _LISTED, 1)
+        for tree in batch.trees
+    )
+    # A source that contains the directory of the copies is refused by a walk.
+    device, inode = -1, -1
+    with contextlib.suppress(OSError):  # no permission to look
+        device, inode = _identity(os.path.dirname(target))
+    for (number, top), (sizes, inodes, tree) in zip(tops.items(), read, strict=True):
+        if tree.state != "whole" or tree.others:
+            continue
+        inside = cast("dict[bytes, int]", tree.directories)
+        if tree.device == device and (tree.inode == inode or inode in [inodes[one] for one in inside.values()]):
+            continue
+        empty = set(tree.empty)
+        folders = [SourceEntry(name, None, name in empty) for name in inside]
+        files = [SourceEntry(name, b"%b/%b" % (top, name)) for name in cast("dict[bytes, int]", tree.files)]
+        found[number] = folders + files, sum([sizes[one] for one in tree.files.values()])
     return found
 
 
