@@ -215,6 +215,8 @@ def plain_entries(sources: Sequence[ObjectSource | bytes], target: bytes) -> lis
     for number, source in enumerate(sources):
         if isinstance(source, (str, bytes, os.PathLike)):
             tops[number] = real_path(os.fsencode(source))
+    if not tops:
+        return found
     read = (
         (batch.sizes, batch.folder_inodes, tree)
         for batch in trees(b"", list(tops.values()), _LISTED, 1)
@@ -470,7 +472,7 @@ class Copier:
         for copy, found in zip(unknown, plain_entries([copy.source for copy in unknown], target), strict=True):
             if found is not None:
                 copy.entries, copy.expected = found
-            else:
+            elif len(copies) > 1:
                 copy.expected = _size_of(copy.source)
         for (mode, *_how), alike in groupby(copies, self._how):
             for some in [list(alike)] if together is None else _cut(alike, together):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError
+from pressmark.fs.beneath import PATH_ONLY, open_beneath
 from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, existing_spelling, is_case_insensitive
@@ -422,6 +423,11 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
     while above and above not in known:
         missing.append(above)
         above = os.path.dirname(above)
+    if len(missing) > 2:
+        with suppress(OSError):  # usually the last one alone is missing, which one call shows
+            os.close(open_beneath(base, missing[1], PATH_ONLY))
+            known.update(missing[1:])
+            del missing[1:]
     made = False
     for above in reversed(missing):
         path = base + b"/" + above

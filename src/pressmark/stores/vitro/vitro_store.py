@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, quoted
-from pressmark.fixity.outcomes import Content
+from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists, flush_directory
@@ -305,10 +305,12 @@ class _FileCopy(SourceCopy):
         if is_content(content):
             yield key, Content(content, key), self.target
             return
-        path = real_path(os.fsencode(content))  # type: ignore[arg-type]
-        if os.path.isdir(path):
+        yield key, real_path(os.fsencode(content)), self.target  # type: ignore[arg-type]
+
+    def add(self, key: Any, outcome: Outcome) -> None:
+        if outcome.kind == "directory":
             raise SourceError("source", "not a regular file, which a Vitro object is; specify a file")
-        yield key, path, self.target
+        super().add(key, outcome)
 
 
 class VitroWriter(CopyingWriter):
