@@ -419,10 +419,10 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
     :raises OSError: a directory cannot be created
     """
     missing = []
-    above = os.path.dirname(place)
+    above = place.rpartition(b"/")[0]
     while above and above not in known:
         missing.append(above)
-        above = os.path.dirname(above)
+        above = above.rpartition(b"/")[0]
     if len(missing) > 2:
         with suppress(OSError):  # usually the last one alone is missing, which one call shows
             os.close(open_beneath(base, missing[1], PATH_ONLY))

@@ -137,5 +137,5 @@ def above(base: bytes, place: bytes) -> list[bytes]:
     """
     found = [base]
     for name in place.split(b"/")[:-1]:
-        found.append(os.path.join(found[-1], name))
+        found.append(b"%b/%b" % (found[-1], name))
     return found

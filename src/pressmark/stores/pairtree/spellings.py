@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import filterfalse
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts.pairtree import unclean
@@ -99,7 +100,7 @@ class Spellings:
             listed = os.listdir(os.path.join(self._tree, encode_fs(place)))
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # no walk can read it either
             return None
-        return listed, [name for name in listed if not _is_plain(name) and _is_short(name)]
+        return listed, [name for name in filterfalse(_is_plain, listed) if _is_short(name)]
 
 
 def _is_short(name: bytes) -> bool:
