@@ -289,7 +289,8 @@ class Walk(StoreWalk):
         :param folder: the work directory
         :param durable: flush the new name
         """
-        renaming = self.renaming(folder)
+        names = os.listdir(folder)  # almost always without a record
+        renaming = self.renaming(folder) if JOURNAL in names else None
         if renaming is not None:
             directory = os.path.join(self.tree, encode_fs(renaming.place))
             old = encode_fs(renaming.old)
@@ -297,9 +298,8 @@ class Walk(StoreWalk):
                 rename_new(os.path.join(directory, old), os.path.join(directory, encode_fs(renaming.new)))
                 if durable:
                     flush_directory(directory)
-        for name in (JOURNAL, JOURNAL + b".new"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, name))
+        for name in {JOURNAL, JOURNAL + b".new"}.intersection(names):
+            os.unlink(os.path.join(folder, name))
 
     def note(self, renaming: Renaming, durable: bool) -> None:
         """Record a renaming, so that the next run completes it after a kill.
