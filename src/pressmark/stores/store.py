@@ -5,16 +5,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
 from pressmark.reports import Report
-from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter, Selected
 from pressmark.stores.object_sources import select_source
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, RecordedFiles, StoreObject
 from pressmark.stores.store_change import ChangedStore, Removal
-from pressmark.stores.stored_object import StoredObject
+
+if TYPE_CHECKING:
+    from pressmark.stores.ingest import Ingest, IngestResult, Selected
+    from pressmark.stores.staging_writer import StagingWriter
+    from pressmark.stores.stored_object import StoredObject
 
 __all__ = ["Store"]
 
@@ -214,6 +217,8 @@ class Store(ChangedStore):
         :raises IngestError: at the end: some objects were not stored, and ``on_result`` is :data:`None`
         :raises StoreError: the store cannot be written to
         """
+        from pressmark.stores.ingest import Ingest  # one object needs no batch
+
         if not replace:
             self.refuse_misplaced()
         exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
@@ -235,7 +240,7 @@ class Store(ChangedStore):
     @abstractmethod
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
-    ) -> IngestWriter:
+    ) -> StagingWriter[Any]:
         """Return what :meth:`put` and :meth:`ingest` write objects with; its parameters are theirs.
 
         :param durable_places: flush the names of published objects; otherwise the caller must

@@ -34,12 +34,11 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
-from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.walk import ROOT, WORK_DIRECTORY, Renaming, Walk
-from pressmark.stores.walked_store import WalkedStore, base_of
+from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore, base_of
 
 __all__ = ["VitroObject", "VitroStore", "VitroWriter"]
 
