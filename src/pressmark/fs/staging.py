@@ -31,9 +31,8 @@ from typing import Self
 
 from pressmark.fs.durable import exists
 from pressmark.fs.locks import FileLock, lock_descriptor
-from pressmark.fs.moves import TRIES, rename_new
+from pressmark.fs.moves import TRIES, remove_tree, rename_new
 from pressmark.fs.owners import UntrustedError, is_own, make_shared, require_private, require_shared
-from pressmark.fs.removal import remove_tree
 
 __all__ = [
     "LOCK",

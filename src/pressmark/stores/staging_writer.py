@@ -17,9 +17,8 @@ from typing import Any, Generic, TypeVar
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fs.beneath import PATH_ONLY, open_beneath
 from pressmark.fs.durable import flush_directories, flush_trees
-from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.moves import prune_empty_parents, remove_tree
 from pressmark.fs.names import decode_fs, existing_spelling, is_case_insensitive
-from pressmark.fs.removal import remove_tree
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import TOGETHER, Copier, SourceCopy
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject

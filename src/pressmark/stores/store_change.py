@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from pressmark.fs.durable import flush_directories
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.staging import LOCK, RunDirectory
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import StoreObject

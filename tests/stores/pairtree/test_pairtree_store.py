@@ -16,8 +16,8 @@ import pressmark
 import strategies
 from pressmark import Pairtree, stores
 from pressmark.errors import IdentifierError, LayoutConfigError, ObjectError, StoreError
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
 from support.trees import snapshot, write

@@ -24,8 +24,8 @@ from pressmark.fixity.hasher import keep_status
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists, is_directory
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.steps import write_new
 from pressmark.stores.bags.walk import IDENTIFIER
 from pressmark.stores.exceptions import SourceError

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity.outcomes import Content
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors

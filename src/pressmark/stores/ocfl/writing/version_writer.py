@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 from pressmark.errors import ObjectError, quoted
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.durable import flush_trees
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.steps import write_new
 from pressmark.reports import Problem
