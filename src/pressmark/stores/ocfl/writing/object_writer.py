@@ -24,7 +24,7 @@ from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task
 from pressmark.stores.objects import ObjectSource
-from pressmark.stores.ocfl.declarations import OBJECT, declaration
+from pressmark.stores.ocfl.declarations import OBJECT, declaration, write_extension
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
@@ -44,7 +44,6 @@ __all__ = [
     "inventory_files",
     "logical_name",
     "now",
-    "write_extension",
     "write_object",
 ]
 
@@ -55,7 +54,6 @@ File = tuple[bytes, bytes | Content]
 Files = list[tuple[bytes, bytes]] | list[File] | list[SourceEntry]
 # Copied files that are compared with stored content together, at most: files and bytes.
 BATCH, BATCH_BYTES = 256, 1 << 26
-_EXTENSIONS = b"extensions"
 _INVENTORY = encode_fs(INVENTORY)
 
 
@@ -138,15 +136,6 @@ def inventory_files(document: Mapping[str, Any]) -> tuple[bytes, bytes]:
 def _file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes]:
     """Return the name of the sidecar, and name and content of the declaration."""
     return encode_fs(sidecar_name(algorithm)), *declaration(OBJECT, version)
-
-
-def write_extension(top: bytes, layout: Layout) -> bytes:
-    """Write the configuration of an extension below ``top``, with all parameters, and return its path there."""
-    folder = os.path.join(_EXTENSIONS, encode_fs(layout.name))
-    os.makedirs(os.path.join(top, folder))
-    path = os.path.join(folder, b"config.json")
-    write_new(top, {path: inventory_bytes(layout.config())})
-    return path
 
 
 class _Copied(NamedTuple):
