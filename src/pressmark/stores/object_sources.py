@@ -120,8 +120,6 @@ def select_source(
     :param links: ``"refuse"`` or ``"follow"`` symbolic links
     :raises ObjectError: the source cannot be stored
     """
-    if not exclude:
-        return source, ()
     matches = glob_matcher(exclude)
     excluded: list[Problem] = []
 

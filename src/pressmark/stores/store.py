@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
-from pressmark.reports import Report
-from pressmark.stores.object_sources import select_source
+from pressmark.reports import Problem, Report
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, RecordedFiles, StoreObject
 from pressmark.stores.store_change import ChangedStore, Removal
 
@@ -154,7 +153,7 @@ class Store(ChangedStore):
         """
         if not replace:
             self.refuse_misplaced()
-        source, excluded = select_source(self.root, identifier, source, exclude, links)
+        source, excluded = self._selected(identifier, source, exclude, links)
         try:
             with self.writer(mode, links, replace) as writer:
                 record = writer.put(identifier, source, **options)
@@ -163,6 +162,19 @@ class Store(ChangedStore):
                 raise
             record = self._existing(identifier, source, error, links, options.get("info"))
         return record.with_problems(excluded)
+
+    def _selected(
+        self, identifier: str | bytes, source: ObjectSource, exclude: Sequence[str] | str, links: str
+    ) -> tuple[ObjectSource, tuple[Problem, ...]]:
+        """Return a source without the excluded files and directories, and a problem for each of these.
+
+        :raises ObjectError: the source cannot be stored
+        """
+        if not exclude:
+            return source, ()
+        from pressmark.stores.object_sources import select_source  # few runs exclude files
+
+        return select_source(self.root, identifier, source, exclude, links)
 
     def _existing(
         self,
@@ -224,7 +236,7 @@ class Store(ChangedStore):
         exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
 
         def select(identifier: str | bytes, source: ObjectSource) -> Selected:
-            selected, excluded = select_source(self.root, identifier, source, exclude, links)
+            selected, excluded = self._selected(identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
 
         return Ingest(

@@ -7,10 +7,8 @@ content, inventories with sidecars, declaration.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 from pressmark.errors import IdentifierError, quoted, short_digest
@@ -28,6 +26,7 @@ from pressmark.stores.ocfl.declarations import OBJECT, declaration, write_extens
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
+    Provenance,
     first_version,
     inventory_bytes,
     path_fault,
@@ -39,11 +38,9 @@ from pressmark.stores.problems import problem
 __all__ = [
     "CopiedFiles",
     "Files",
-    "Provenance",
     "dropped_directories",
     "inventory_files",
     "logical_name",
-    "now",
     "write_object",
 ]
 
@@ -55,39 +52,6 @@ Files = list[tuple[bytes, bytes]] | list[File] | list[SourceEntry]
 # Copied files that are compared with stored content together, at most: files and bytes.
 BATCH, BATCH_BYTES = 256, 1 << 26
 _INVENTORY = encode_fs(INVENTORY)
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Date, message and user of a version (section 3.5.3.1).
-
-    :ivar created: RFC 3339 date and time; :data:`None` for now
-    :ivar message: the reason for the version
-    :ivar user: ``name`` and ``address`` of the user
-    """
-
-    created: str | None = None
-    message: str | None = None
-    user: Mapping[str, str] | None = None
-
-    def block(self, state: Mapping[str, list[str]]) -> dict[str, Any]:
-        """Return a version's block of the inventory."""
-        block: dict[str, Any] = {"created": self.created or now()}
-        if self.message is not None:
-            block["message"] = self.message
-        if self.user is not None:
-            block["user"] = dict(self.user)
-        return {**block, "state": dict(state)}
-
-
-def now() -> str:
-    """Return the current time as stored in inventories: in UTC, to the second."""
-    return _moment(int(time.time()))
-
-
-@lru_cache(maxsize=16)
-def _moment(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def write_object(copied: CopiedFiles, identifier: str, version: str, provenance: Provenance) -> None:

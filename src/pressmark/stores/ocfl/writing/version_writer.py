@@ -40,6 +40,7 @@ from pressmark.stores.ocfl.differences import Changes, compare_states
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
+    Provenance,
     content_directory,
     logical_files,
     next_version,
@@ -53,7 +54,6 @@ from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find
 from pressmark.stores.ocfl.writing.object_writer import (
     CopiedFiles,
     Files,
-    Provenance,
     dropped_directories,
     inventory_files,
     logical_name,
