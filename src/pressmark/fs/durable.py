@@ -134,8 +134,10 @@ def flush_trees(*tops: bytes) -> None:
     if len(first) > ONE_BY_ONE and can_flush_filesystem():
         flush_filesystem(first[0] if os.path.isdir(first[0]) else os.path.dirname(first[0]))
         return
-    for error in _flush_each([*first, *paths]):
-        raise error
+    while first:
+        for error in _flush_each(first):
+            raise error
+        first = list(islice(paths, ONE_BY_ONE))
 
 
 def _flush_each(paths: Sequence[bytes]) -> list[OSError]:

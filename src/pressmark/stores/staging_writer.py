@@ -89,10 +89,6 @@ class StagingWriter(StoreChange, Generic[Item]):
         self._links = links
         self._copier = Copier(mode, store.copied_devices)
 
-    def __len__(self) -> int:
-        """Return the number of objects that wait to be committed."""
-        return len(self._waiting)
-
     def open(self) -> None:
         """Get ready to store many objects.
 
