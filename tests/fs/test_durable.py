@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pressmark import _kernels
+from pressmark._kernels.records import FLUSH, Step
 from pressmark.fs import durable
 
 fcntl = pytest.importorskip("fcntl")
@@ -37,7 +39,13 @@ def test_few_paths_are_flushed_one_by_one(monkeypatch: pytest.MonkeyPatch, tmp_p
     """Files and directories of trees are flushed one by one, directories after their files; many with the file system;
     links are not followed, and a directory that is gone is no error."""
     flushed: list[str] = []
-    monkeypatch.setattr(durable, "flush_path", lambda path: flushed.append(os.path.basename(os.fsdecode(path))))
+
+    def flush(paths: list[bytes], steps: list[list[Step]]) -> list[tuple[int, int, int]]:
+        assert steps == [[(FLUSH, b"", None)]] * len(paths)
+        flushed.extend(os.path.basename(os.fsdecode(path)) for path in paths)
+        return [(0, 1, -1)] * len(paths)
+
+    monkeypatch.setattr(_kernels.active, "run_steps", flush)
     monkeypatch.setattr(durable, "flush_filesystem", lambda path: flushed.append("file system"))
     (tmp_path / "tree/sub").mkdir(parents=True)
     (tmp_path / "tree/link").symlink_to(tmp_path / "file")

@@ -11,8 +11,8 @@ import pytest
 from pressmark.fs import owners
 from pressmark.fs.atomic import new_file
 from pressmark.fs.locks import FileLock
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.owners import UntrustedError, enter_shared, is_own, require_private, require_shared, resolved
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, StagingDirectory
 from support.users import OTHER, THIRD, as_user, needs_users, shared_folder
 

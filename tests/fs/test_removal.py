@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.moves import remove_tree
 from support.trees import snapshot, write
 
 

@@ -16,7 +16,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
-from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer
+from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer, walked_store
 from support.copies import count_copies
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
@@ -513,7 +513,7 @@ def test_another_file_system_within_a_tree(
     def refused(old: bytes, new: bytes) -> None:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old, None, new)
 
-    monkeypatch.setattr(staging_writer, "rename_new", refused)
+    monkeypatch.setattr(walked_store, "rename_new", refused)
     results: list[Result] = []
     with tree.ingest(on_result=results.append) as batch:
         batch.put_all([("abce", source), ("abcf", source)])

@@ -63,7 +63,7 @@ def test_put_that_is_refused(any_store: Store, tmp_path: Path, monkeypatch: pyte
 
     refuse(monkeypatch, errno.EACCES)
     modules = {"bags": "bags.bag_folder", "ocfl": "ocfl.writing.bulk_writer"}
-    monkeypatch.setattr(f"pressmark.stores.{modules.get(any_store.kind, 'staging_writer')}.rename_new", full)
+    monkeypatch.setattr(f"pressmark.stores.{modules.get(any_store.kind, 'walked_store')}.rename_new", full)
     with pytest.raises(ObjectError) as caught:
         any_store.put("xyzxyz", tmp_path / "given")
     assert caught.value.kind == "no-space"

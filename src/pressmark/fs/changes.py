@@ -36,9 +36,9 @@ from typing import Any, NamedTuple
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, flush_trees
 from pressmark.fs.file_errors import raising
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import first_link
 from pressmark.fs.owners import shared_mode
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK as LOCK_FILE, lock_shared
 from pressmark.fs.steps import (
     ALONE,

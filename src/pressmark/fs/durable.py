@@ -8,11 +8,12 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from itertools import chain, islice
 
+from pressmark import _kernels
 from pressmark._kernels.flushing import flush_file, flush_path
+from pressmark._kernels.records import FLUSH, Step
 
 __all__ = [
     "can_flush_filesystem",
@@ -33,6 +34,7 @@ __all__ = [
 ONE_BY_ONE = 32
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLUSH: list[Step] = [(FLUSH, b"", None)]
 # Check access as the effective user, like open().
 _EFFECTIVE = os.access in os.supports_effective_ids
 # Raised if a path does not exist; ValueError if it contains a NUL.
@@ -116,9 +118,9 @@ def flush_directories(directories: Sequence[bytes]) -> None:
     if len(directories) > ONE_BY_ONE and can_flush_filesystem():
         flush_filesystem(directories[0])
         return
-    for directory in directories:
-        with suppress(FileNotFoundError):
-            flush_path(directory)
+    for error in _flush_each(directories):
+        if not isinstance(error, FileNotFoundError):
+            raise error
 
 
 def flush_trees(*tops: bytes) -> None:
@@ -132,8 +134,21 @@ def flush_trees(*tops: bytes) -> None:
     if len(first) > ONE_BY_ONE and can_flush_filesystem():
         flush_filesystem(first[0] if os.path.isdir(first[0]) else os.path.dirname(first[0]))
         return
-    for path in chain(first, paths):
-        flush_path(path)
+    while first:
+        for error in _flush_each(first):
+            raise error
+        first = list(islice(paths, ONE_BY_ONE))
+
+
+def _flush_each(paths: Sequence[bytes]) -> list[OSError]:
+    """Flush files and directories one by one, in one call, and return the errors."""
+    kernels = _kernels.load("pure") if os.name == "nt" else _kernels.active
+    outcomes = kernels.run_steps(list(paths), [_FLUSH] * len(paths))
+    return [
+        OSError(number, os.strerror(number), path)
+        for path, (number, _made, _lock) in zip(paths, outcomes, strict=True)
+        if number
+    ]
 
 
 def _inside(top: bytes) -> Iterator[bytes]:
@@ -141,10 +156,16 @@ def _inside(top: bytes) -> Iterator[bytes]:
     if not is_directory(top):
         yield top
         return
-    for directory, _names, files in walk(top):
-        paths = (os.path.join(directory, name) for name in files)
-        yield from (path for path in paths if not os.path.islink(path))
-        yield directory
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif not entry.is_symlink():
+                    yield entry.path
+        yield folder
 
 
 @cache

@@ -133,7 +133,9 @@ def is_absent(base: bytes, relative: bytes) -> bool:
 
 def is_case_insensitive(directory: bytes) -> bool:
     """Return whether the file system of ``directory`` ignores case; the name of the directory must contain letters."""
-    parent, name = os.path.split(os.path.abspath(directory))
+    parent, name = os.path.split(directory)
+    if name in (b"", b".", b".."):
+        parent, name = os.path.split(os.path.abspath(directory))
     other = name.swapcase()
     try:
         return other != name and os.path.samestat(

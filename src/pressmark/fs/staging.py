@@ -31,9 +31,8 @@ from typing import Self
 
 from pressmark.fs.durable import exists
 from pressmark.fs.locks import FileLock, lock_descriptor
-from pressmark.fs.moves import TRIES, rename_new
+from pressmark.fs.moves import TRIES, remove_tree, rename_new
 from pressmark.fs.owners import UntrustedError, is_own, make_shared, require_private, require_shared
-from pressmark.fs.removal import remove_tree
 
 __all__ = [
     "LOCK",
@@ -60,8 +59,6 @@ class StagingDirectory:
 
     :param path: path of the directory; its parent exists
     :param holds: the names that a killed run may leave in it, except the lock; :data:`None` for any
-    :param mode: of the directory
-    :param wait: wait for another run that holds the lock
 
     :ivar path: path of the directory
     :ivar inside: path of the directory for accessing files in it
@@ -70,27 +67,20 @@ class StagingDirectory:
     :raises OSError: it cannot be created
     """
 
-    def __init__(
-        self,
-        path: bytes,
-        *,
-        holds: frozenset[bytes] | None = None,
-        mode: int = 0o700,
-        wait: bool = False,
-    ) -> None:
+    def __init__(self, path: bytes, *, holds: frozenset[bytes] | None = None) -> None:
         self.path = self.inside = path
         self._descriptor = -1
         is_new = False
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
                 is_new = False
-                os.mkdir(path, mode)
+                os.mkdir(path, 0o700)
                 is_new = True
             try:
                 self._open()
                 if holds is not None:
                     self._check_names(holds)
-                self._lock = FileLock(os.path.join(self.inside, LOCK), wait=wait)
+                self._lock = FileLock(os.path.join(self.inside, LOCK))
                 return
             except FileNotFoundError:  # just removed by another run
                 self._close()
@@ -284,60 +274,73 @@ class RunDirectory:
 
     :param folder: the shared directory, on the file system of the files to be moved; created if it does not exist
 
+    :ivar folder: the shared directory
     :ivar path: path of the private directory
     :raises UntrustedError: ``folder`` is a symbolic link, or belongs to a user who cannot change the store
     :raises OSError: it cannot be created
     """
 
     def __init__(self, folder: bytes) -> None:
-        self._folder = folder
+        self.folder = folder
         self.path = b""
 
     def __enter__(self) -> Self:
         for _ in range(TRIES):
+            path = os.path.join(self.folder, os.urandom(8).hex().encode())
             is_new = False
             with contextlib.suppress(FileExistsError):
-                make_shared(self._folder)
+                make_shared(self.folder)
                 is_new = True
             # Another run may remove either directory as empty.
             with contextlib.suppress(FileNotFoundError):
-                require_shared(self._folder)
-                path = os.path.join(self._folder, os.urandom(8).hex().encode())
-                # Wait: another run may be checking the lock.
-                self._own = StagingDirectory(path, mode=_RUN_MODE, wait=True)
+                if not is_new:
+                    require_shared(self.folder)
+                os.mkdir(path, _RUN_MODE)
+                try:
+                    # Wait: another run may be checking the lock.
+                    self._lock = FileLock(os.path.join(path, LOCK), wait=True)
+                except BaseException:
+                    with contextlib.suppress(OSError):
+                        os.rmdir(path)
+                    raise
                 self.path = path
                 break
         else:
-            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), self._folder)
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), self.folder)
         if not is_new:
-            clear(self._folder)
+            clear(self.folder)
         return self
 
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        # The change is complete or undone; files that cannot be removed are left to the next run.
-        with contextlib.suppress(OSError):
-            for entry in os.listdir(self.path):
-                if entry != LOCK:
-                    self._own.remove(entry)
-        self._own.leave()
+        try:
+            for name in os.listdir(self.path):
+                if name != LOCK:
+                    remove_tree(self / name)
+        except OSError:
+            # The change is complete or undone; files that cannot be removed are left to the next run.
+            self._lock.abandon()
+        else:
+            self._lock.release()
+            with contextlib.suppress(OSError):
+                os.rmdir(self.path)
         with contextlib.suppress(OSError):
             try:
-                os.rmdir(self._folder)
+                os.rmdir(self.folder)
             except OSError:
-                if os.listdir(self._folder) != [LOCK]:
+                if os.listdir(self.folder) != [LOCK]:
                     return
                 # A run was killed during a move.
-                FileLock(os.path.join(self._folder, LOCK)).release()
-                os.rmdir(self._folder)
+                FileLock(os.path.join(self.folder, LOCK)).release()
+                os.rmdir(self.folder)
 
     def lock(self, *, wait: bool = True) -> FileLock:
         """Acquire the lock for moves, and return it. It must be held for a moment only.
 
         :raises BlockingIOError: another run holds it, and ``wait`` is false
         """
-        return FileLock(os.path.join(self._folder, LOCK), wait=wait)
+        return FileLock(os.path.join(self.folder, LOCK), wait=wait)
 
     def __truediv__(self, name: bytes) -> bytes:
         return os.path.join(self.path, name)

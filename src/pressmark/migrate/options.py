@@ -428,8 +428,7 @@ def _contradiction(options: Options) -> str | None:
     if layout is not None and options.to in ("pairtree", "vitro") and layout.name != options.to:
         return f"a destination of kind {options.to} has the layout {options.to}, not {layout.name}"
     if layout is not None and options.to == "ocfl":
-        from pressmark.stores.ocfl.declarations import VERSIONS
-        from pressmark.stores.ocfl.layout_files import refused_layout
+        from pressmark.stores.ocfl.declarations import VERSIONS, refused_layout
 
         why = refused_layout(layout, options.destination_options.get("version", VERSIONS[0]))
         if why is not None:

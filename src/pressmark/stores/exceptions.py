@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,8 +16,8 @@ from pressmark.stores.problems import problem
 __all__ = ["SourceError", "is_unsafe_name", "object_errors", "refusal", "store_errors", "unrepaired"]
 
 
-# Bytes that a file name in an object cannot contain.
-_UNSAFE = (b"\0",) if os.name == "posix" else (b"\0", b"\\", b":")
+# A directory of the path is empty, "." or "..", or a byte cannot be in a file name.
+_has_unsafe = re.compile(rb"(?:^|/)\.{0,2}(?:/|\Z)|" + (rb"\0" if os.name == "posix" else rb"[\0\\:]")).search
 
 
 class SourceError(PressmarkError):
@@ -79,7 +80,7 @@ def is_unsafe_name(name: bytes) -> bool:
 
     On Windows, a backslash is a separator, and a colon follows a drive or precedes a stream of the file.
     """
-    return bool({b"", b".", b".."} & set(name.split(b"/"))) or any(one in name for one in _UNSAFE)
+    return _has_unsafe(name) is not None
 
 
 class object_errors:

@@ -6,9 +6,8 @@ still published atomically, and is reported as stored only when it is on disk.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -20,9 +19,9 @@ from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import ObjectSource, StoreObject
-from pressmark.stores.store_change import StoreChange
+from pressmark.stores.staging_writer import INTERRUPTED, StagingWriter
 
-__all__ = ["INTERRUPTED", "Ingest", "IngestError", "IngestResult", "IngestWriter", "Selected"]
+__all__ = ["Ingest", "IngestError", "IngestResult", "Selected"]
 
 # Prepared objects that are published together, at most; so that memory stays flat and interruptions cost little.
 MAX_BYTES = 1 << 28  # 256 MiB
@@ -30,8 +29,6 @@ MAX_BYTES = 1 << 28  # 256 MiB
 CHUNK = 256
 # Errors that are kept to be raised at the end.
 MAX_ERRORS = 100
-#: The reason of errors of kind ``interrupted``.
-INTERRUPTED = "interrupted before the object was stored; put it again"
 
 Record = TypeVar("Record")
 # The source to store, and what completes the record of its object.
@@ -66,55 +63,6 @@ class IngestError(StoreError):
         super().__init__(path, reason)
         self.args = (path, reason, errors)
         self.errors = errors
-
-
-class IngestWriter(StoreChange, ABC):
-    """The interface with which a kind of store stores objects: a context manager that discards unpublished objects on
-    exit."""
-
-    @abstractmethod
-    def open(self) -> object:
-        """Get ready to store many objects.
-
-        :raises OSError: the store cannot be written to
-        """
-
-    @abstractmethod
-    def put(self, identifier: str | bytes, source: ObjectSource, **options: Any) -> StoreObject:
-        """Store an object, and return its record.
-
-        :param options: of the kind of store
-        :raises ObjectError: it cannot be stored
-        :raises IdentifierError: the identifier has no path in the store
-        :raises StoreError: its name could not be flushed
-        """
-
-    @abstractmethod
-    def prepare_all(
-        self, objects: Sequence[tuple[str | bytes, ObjectSource]]
-    ) -> Iterator[int | StoreObject | ObjectError | IdentifierError]:
-        """Prepare objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order; or the
-        record of an object that is in the store already.
-
-        An occupied path is refused before the source is read. A refused object leaves no files.
-        """
-
-    @abstractmethod
-    def publish(self) -> Iterator[StoreObject | ObjectError]:
-        """Publish all prepared objects, and yield the record or the error of each, in their order.
-
-        Content is on disk before an object appears, and the names of all objects before the first record is yielded.
-
-        :raises StoreError: the names could not be flushed
-        """
-
-    @abstractmethod
-    def results(self, count: int) -> Iterator[StoreObject | ObjectError]:
-        """Yield the record or the error of each of the first ``count`` prepared objects after :meth:`publish` was
-        interrupted, or instead of it: objects that are not in the store have an error of kind ``interrupted``.
-
-        :raises StoreError: the names could not be flushed
-        """
 
 
 @dataclass(slots=True)
@@ -154,7 +102,7 @@ class Ingest:
     def __init__(
         self,
         root: str,
-        writer: IngestWriter,
+        writer: StagingWriter[Any],
         *,
         compare: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject] | None = None,
         select: Callable[[str | bytes, ObjectSource], tuple[ObjectSource, Callable[[StoreObject], StoreObject]]]

@@ -120,8 +120,6 @@ def select_source(
     :param links: ``"refuse"`` or ``"follow"`` symbolic links
     :raises ObjectError: the source cannot be stored
     """
-    if not exclude:
-        return source, ()
     matches = glob_matcher(exclude)
     excluded: list[Problem] = []
 
@@ -215,14 +213,27 @@ def plain_entries(sources: Sequence[ObjectSource | bytes], target: bytes) -> lis
     for number, source in enumerate(sources):
         if isinstance(source, (str, bytes, os.PathLike)):
             tops[number] = real_path(os.fsencode(source))
-    above = identities_above(os.path.dirname(target)) if tops else frozenset()
-    read = ((batch.sizes, tree) for batch in trees(b"", list(tops.values()), _LISTED, 1) for tree in batch.trees)
-    for (number, top), (sizes, tree) in zip(tops.items(), read, strict=True):
-        if tree.state == "whole" and not tree.others and (tree.device, tree.inode) not in above:
-            empty = set(tree.empty)
-            folders = [SourceEntry(name, None, name in empty) for name in cast("dict[bytes, int]", tree.directories)]
-            files = [SourceEntry(name, b"%b/%b" % (top, name)) for name in cast("dict[bytes, int]", tree.files)]
-            found[number] = folders + files, sum([sizes[one] for one in tree.files.values()])
+    if not tops:
+        return found
+    read = (
+        (batch.sizes, batch.folder_inodes, tree)
+        for batch in trees(b"", list(tops.values()), _LISTED, 1)
+        for tree in batch.trees
+    )
+    # A source that contains the directory of the copies is refused by a walk.
+    device, inode = -1, -1
+    with contextlib.suppress(OSError):  # no permission to look
+        device, inode = _identity(os.path.dirname(target))
+    for (number, top), (sizes, inodes, tree) in zip(tops.items(), read, strict=True):
+        if tree.state != "whole" or tree.others:
+            continue
+        inside = cast("dict[bytes, int]", tree.directories)
+        if tree.device == device and (tree.inode == inode or inode in [inodes[one] for one in inside.values()]):
+            continue
+        empty = set(tree.empty)
+        folders = [SourceEntry(name, None, name in empty) for name in inside]
+        files = [SourceEntry(name, b"%b/%b" % (top, name)) for name in cast("dict[bytes, int]", tree.files)]
+        found[number] = folders + files, sum([sizes[one] for one in tree.files.values()])
     return found
 
 
@@ -459,7 +470,7 @@ class Copier:
         for copy, found in zip(unknown, plain_entries([copy.source for copy in unknown], target), strict=True):
             if found is not None:
                 copy.entries, copy.expected = found
-            else:
+            elif len(copies) > 1:
                 copy.expected = _size_of(copy.source)
         for (mode, *_how), alike in groupby(copies, self._how):
             for some in [list(alike)] if together is None else _cut(alike, together):
@@ -472,9 +483,12 @@ class Copier:
             return "copy"
         return self._mode
 
-    def note(self, source: object, mode: str | None) -> None:
-        """Record how the files of a source were transferred."""
-        if mode == "copy":
+    def note(self, source: object, mode: str, used: str | None) -> None:
+        """Record how the files of a source were transferred.
+
+        :param mode: from :meth:`mode_of`
+        """
+        if mode == "auto" and used == "copy":
             self._copied.add(_device_of(source))
 
     def _how(self, copy: SourceCopy) -> tuple[Any, ...]:
@@ -492,7 +506,7 @@ class Copier:
             nonlocal used
             if isinstance(event, Copying):
                 used = event.mode
-                self.note(first.source, used)
+                self.note(first.source, mode, used)
 
         stream = copy_files(
             _tasks(copies),

@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError
+from pressmark.fs.beneath import PATH_ONLY, open_beneath
 from pressmark.fs.durable import flush_directories, flush_trees
-from pressmark.fs.moves import prune_empty_parents, rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, existing_spelling, is_case_insensitive
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.moves import prune_empty_parents, remove_tree
+from pressmark.fs.names import decode_fs, existing_spelling, is_case_insensitive
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.ingest import INTERRUPTED, IngestWriter
 from pressmark.stores.object_sources import TOGETHER, Copier, SourceCopy
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
-from pressmark.stores.store_change import ChangedStore, above
-from pressmark.stores.walked_store import WalkedStore
+from pressmark.stores.store_change import ChangedStore, StoreChange, above
 
-__all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
+__all__ = ["INTERRUPTED", "TURN", "Staged", "StagingWriter", "make_above"]
 
 # Objects moved while the lock is held; other runs wait for a few milliseconds.
 TURN = 256
+#: The reason of errors of kind ``interrupted``.
+INTERRUPTED = "interrupted before the object was stored; put it again"
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Staged:
 Item = TypeVar("Item", bound=Staged)
 
 
-class StagingWriter(IngestWriter, Generic[Item]):
+class StagingWriter(StoreChange, Generic[Item]):
     """Write objects to a store; a context manager. Objects that are not committed are removed on exit.
 
     :param store: the store
@@ -89,11 +89,11 @@ class StagingWriter(IngestWriter, Generic[Item]):
         self._links = links
         self._copier = Copier(mode, store.copied_devices)
 
-    def __len__(self) -> int:
-        """Return the number of objects that wait to be committed."""
-        return len(self._waiting)
-
     def open(self) -> None:
+        """Get ready to store many objects.
+
+        :raises OSError: the store cannot be written to
+        """
         _ = self.staging
 
     # --- what a kind of store defines ---------------------------------------------------------------------------------
@@ -147,6 +147,9 @@ class StagingWriter(IngestWriter, Generic[Item]):
         """Store an object, and return its record.
 
         :param options: of :meth:`begin`
+        :raises ObjectError: it cannot be stored
+        :raises IdentifierError: the identifier has no path in the store
+        :raises StoreError: its name could not be flushed
         """
         found: int | StoreObject | ObjectError | IdentifierError
         with object_errors(self._name, identifier):
@@ -162,7 +165,10 @@ class StagingWriter(IngestWriter, Generic[Item]):
     def prepare_all(
         self, objects: Sequence[tuple[str | bytes, ObjectSource]], **options: Any
     ) -> Iterator[int | StoreObject | ObjectError | IdentifierError]:
-        """Stage objects; see :meth:`IngestWriter.prepare_all`.
+        """Stage objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order; or the
+        record of an object that is in the store already.
+
+        An occupied path is refused before the source is read. A refused object leaves no files.
 
         :param options: of :meth:`begin`
         """
@@ -221,6 +227,12 @@ class StagingWriter(IngestWriter, Generic[Item]):
     # --- publishing ---------------------------------------------------------------------------------------------------
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
+        """Publish all staged objects, and yield the record or the error of each, in their order.
+
+        Content is on disk before an object appears, and the names of all objects before the first record is yielded.
+
+        :raises StoreError: the names could not be flushed
+        """
         for staged, error in self.commit():
             yield self._record(staged) if error is None else error
 
@@ -256,6 +268,11 @@ class StagingWriter(IngestWriter, Generic[Item]):
         self._committed, self._done = [], []
 
     def results(self, count: int) -> Iterator[StoreObject | ObjectError]:
+        """Yield the record or the error of each of the first ``count`` staged objects after :meth:`publish` was
+        interrupted, or instead of it: objects that are not in the store have an error of kind ``interrupted``.
+
+        :raises StoreError: the names could not be flushed
+        """
         done = self._done
         for staged in (*self._committed[len(done) :], *self._waiting):
             refused = ObjectError(self._name, staged.identifier, "interrupted", INTERRUPTED)
@@ -339,76 +356,6 @@ class StagingWriter(IngestWriter, Generic[Item]):
         return None
 
 
-@dataclass(slots=True)
-class StagedCopy(Staged):
-    """A copy that is ready to be published.
-
-    :ivar longest: the longest path in it, with a slash before it; empty for a file
-    :ivar text: the identifier of the path; :data:`None` if the layout cannot determine it
-    """
-
-    longest: bytes = b""
-    text: str | None = None
-
-
-class CopyingWriter(StagingWriter[StagedCopy]):
-    """Write objects that are plain copies of their sources.
-
-    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links`` and ``replace``
-    """
-
-    _store: WalkedStore
-
-    def __init__(
-        self, store: WalkedStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
-    ) -> None:
-        super().__init__(store, store.walk.tree, mode, links, replace, durable_places=durable_places)
-        self._walk = store.walk
-        self._is_case_insensitive = False
-        # Maximal length of a path relative to the base directory.
-        self._room = PATH_MAX - len(os.path.abspath(self._base)) - 1
-
-    @abstractmethod
-    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
-        """Return the future path of each object, relative to the base directory; :data:`None` if it has none."""
-
-    def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
-        places = [encode_fs(path or "") for path in self._paths(objects)]
-        # Longer names are checked one by one.
-        return [place if 0 < len(place) < min(NAME_MAX, self._room) else None for place in places]
-
-    def _copied(self, objects: Sequence[StagedCopy], together: int | None = None) -> Iterator[StagedCopy]:
-        self._identify(objects)
-        return super()._copied(objects, together)
-
-    def _identify(self, objects: Sequence[StagedCopy]) -> None:
-        """Record the identifiers of objects' paths."""
-        layout = self._store.layout
-        assert layout is not None
-        above = [os.path.dirname(staged.place) for staged in objects]
-        for staged, text in zip(objects, layout.unmap_paths(above, on_error="none"), strict=True):
-            staged.text = text
-
-    def _begin_turn(self) -> None:
-        self._is_case_insensitive = is_case_insensitive(self._base)
-
-    def _move(self, staged: StagedCopy, known: set[bytes]) -> None:
-        try:
-            if not self._is_case_insensitive and make_above(self._base, staged.place, known):
-                rename_new(staged.path, self._base + b"/" + staged.place)
-                return
-        except NotADirectoryError:
-            pass  # perhaps a link to a directory
-        self._move_checked(staged)
-
-    @abstractmethod
-    def _move_checked(self, staged: StagedCopy) -> None:
-        """Move an object to its place, whose directory exists, or report why that is impossible.
-
-        Its name is not flushed: an object that is in its place has not failed.
-        """
-
-
 def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
     """Create the missing directories above the path ``place`` below ``base``, while no other run changes them.
 
@@ -418,10 +365,15 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
     :raises OSError: a directory cannot be created
     """
     missing = []
-    above = os.path.dirname(place)
+    above = place.rpartition(b"/")[0]
     while above and above not in known:
         missing.append(above)
-        above = os.path.dirname(above)
+        above = above.rpartition(b"/")[0]
+    if len(missing) > 2:
+        with suppress(OSError):  # usually the last one alone is missing, which one call shows
+            os.close(open_beneath(base, missing[1], PATH_ONLY))
+            known.update(missing[1:])
+            del missing[1:]
     made = False
     for above in reversed(missing):
         path = base + b"/" + above

@@ -5,16 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
-from pressmark.reports import Report
-from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter, Selected
-from pressmark.stores.object_sources import select_source
+from pressmark.reports import Problem, Report
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, RecordedFiles, StoreObject
 from pressmark.stores.store_change import ChangedStore, Removal
-from pressmark.stores.stored_object import StoredObject
+
+if TYPE_CHECKING:
+    from pressmark.stores.ingest import Ingest, IngestResult, Selected
+    from pressmark.stores.staging_writer import StagingWriter
+    from pressmark.stores.stored_object import StoredObject
 
 __all__ = ["Store"]
 
@@ -151,7 +153,7 @@ class Store(ChangedStore):
         """
         if not replace:
             self.refuse_misplaced()
-        source, excluded = select_source(self.root, identifier, source, exclude, links)
+        source, excluded = self._selected(identifier, source, exclude, links)
         try:
             with self.writer(mode, links, replace) as writer:
                 record = writer.put(identifier, source, **options)
@@ -160,6 +162,19 @@ class Store(ChangedStore):
                 raise
             record = self._existing(identifier, source, error, links, options.get("info"))
         return record.with_problems(excluded)
+
+    def _selected(
+        self, identifier: str | bytes, source: ObjectSource, exclude: Sequence[str] | str, links: str
+    ) -> tuple[ObjectSource, tuple[Problem, ...]]:
+        """Return a source without the excluded files and directories, and a problem for each of these.
+
+        :raises ObjectError: the source cannot be stored
+        """
+        if not exclude:
+            return source, ()
+        from pressmark.stores.object_sources import select_source  # few runs exclude files
+
+        return select_source(self.root, identifier, source, exclude, links)
 
     def _existing(
         self,
@@ -214,12 +229,14 @@ class Store(ChangedStore):
         :raises IngestError: at the end: some objects were not stored, and ``on_result`` is :data:`None`
         :raises StoreError: the store cannot be written to
         """
+        from pressmark.stores.ingest import Ingest  # one object needs no batch
+
         if not replace:
             self.refuse_misplaced()
         exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
 
         def select(identifier: str | bytes, source: ObjectSource) -> Selected:
-            selected, excluded = select_source(self.root, identifier, source, exclude, links)
+            selected, excluded = self._selected(identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
 
         return Ingest(
@@ -235,7 +252,7 @@ class Store(ChangedStore):
     @abstractmethod
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
-    ) -> IngestWriter:
+    ) -> StagingWriter[Any]:
         """Return what :meth:`put` and :meth:`ingest` write objects with; its parameters are theirs.
 
         :param durable_places: flush the names of published objects; otherwise the caller must

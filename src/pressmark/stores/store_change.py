@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from pressmark.fs.durable import flush_directories
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.staging import LOCK, RunDirectory
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import StoreObject
@@ -137,5 +137,5 @@ def above(base: bytes, place: bytes) -> list[bytes]:
     """
     found = [base]
     for name in place.split(b"/")[:-1]:
-        found.append(os.path.join(found[-1], name))
+        found.append(b"%b/%b" % (found[-1], name))
     return found

@@ -1,4 +1,6 @@
-"""Stores whose objects are found by walking their directory, and the walk: Pairtrees, Vitro stores, folders of bags."""
+"""Stores whose objects are found by walking their directory: Pairtrees, Vitro stores, folders of bags. Also the walk,
+and writing objects that are plain copies.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +8,22 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import exists, why_unreadable
-from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
+from pressmark.fs.moves import rename_new
+from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, glob_matcher, is_case_insensitive
 from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.objects import OnEvent, OnProblem, Path, StoreObject, encode_path
+from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.recheck import Item, RunningReport, agreed, changing
+from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import Store
 
-__all__ = ["StoreWalk", "WalkedStore", "base_of", "would_prune"]
+__all__ = ["CopyingWriter", "StagedCopy", "StoreWalk", "WalkedStore", "base_of", "would_prune"]
 
 # Problems that a running change also causes for a moment.
 _PASSING = {"bad-file-name", "duplicate-id", "empty", "files-several", "unfinished", "unreadable"}
@@ -204,6 +209,76 @@ class WalkedStore(Store):
         if strangers:
             what = f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
             raise StoreError(base, what)
+
+
+@dataclass(slots=True)
+class StagedCopy(Staged):
+    """A copy that is ready to be published.
+
+    :ivar longest: the longest path in it, with a slash before it; empty for a file
+    :ivar text: the identifier of the path; :data:`None` if the layout cannot determine it
+    """
+
+    longest: bytes = b""
+    text: str | None = None
+
+
+class CopyingWriter(StagingWriter[StagedCopy]):
+    """Write objects that are plain copies of their sources.
+
+    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links`` and ``replace``
+    """
+
+    _store: WalkedStore
+
+    def __init__(
+        self, store: WalkedStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
+    ) -> None:
+        super().__init__(store, store.walk.tree, mode, links, replace, durable_places=durable_places)
+        self._walk = store.walk
+        self._is_case_insensitive = False
+        # Maximal length of a path relative to the base directory.
+        self._room = PATH_MAX - len(os.path.abspath(self._base)) - 1
+
+    @abstractmethod
+    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
+        """Return the future path of each object, relative to the base directory; :data:`None` if it has none."""
+
+    def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
+        places = [encode_fs(path or "") for path in self._paths(objects)]
+        # Longer names are checked one by one.
+        return [place if 0 < len(place) < min(NAME_MAX, self._room) else None for place in places]
+
+    def _copied(self, objects: Sequence[StagedCopy], together: int | None = None) -> Iterator[StagedCopy]:
+        self._identify(objects)
+        return super()._copied(objects, together)
+
+    def _identify(self, objects: Sequence[StagedCopy]) -> None:
+        """Record the identifiers of objects' paths."""
+        layout = self._store.layout
+        assert layout is not None
+        above = [os.path.dirname(staged.place) for staged in objects]
+        for staged, text in zip(objects, layout.unmap_paths(above, on_error="none"), strict=True):
+            staged.text = text
+
+    def _begin_turn(self) -> None:
+        self._is_case_insensitive = is_case_insensitive(self._base)
+
+    def _move(self, staged: StagedCopy, known: set[bytes]) -> None:
+        try:
+            if not self._is_case_insensitive and make_above(self._base, staged.place, known):
+                rename_new(staged.path, self._base + b"/" + staged.place)
+                return
+        except NotADirectoryError:
+            pass  # perhaps a link to a directory
+        self._move_checked(staged)
+
+    @abstractmethod
+    def _move_checked(self, staged: StagedCopy) -> None:
+        """Move an object to its place, whose directory exists, or report why that is impossible.
+
+        Its name is not flushed: an object that is in its place has not failed.
+        """
 
 
 def base_of(path: Path, tree: str, kind: str, beside: bytes = b"") -> bytes:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import ObjectError
+from pressmark.stores.ocfl import inventory
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
 from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 from support.implementations import Implementation, use
 
@@ -83,7 +83,7 @@ def tree(top: Path) -> dict[str, tuple[bytes, int, int]]:
 
 def test_objects_are_the_same(tmp_path: Path, implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many objects at once, and each alone with the list of its files, are written alike."""
-    monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
+    monkeypatch.setattr(inventory, "_moment", lambda _seconds: CREATED)
     tops = lay(tmp_path / "source", {**OBJECTS, **OTHERS})
     with use(implementation):
         many, one = create(tmp_path / "many"), create(tmp_path / "one")
@@ -105,7 +105,7 @@ def test_what_a_version_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str | None, user: dict[str, str] | None
 ) -> None:
     """Any message and user are written correctly, even text that looks like part of an inventory."""
-    monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
+    monkeypatch.setattr(inventory, "_moment", lambda _seconds: CREATED)
     tops = lay(tmp_path / "source", OBJECTS)
     many, one = (create(tmp_path / name, message=message) for name in ("many", "one"))
     many.user = one.user = user

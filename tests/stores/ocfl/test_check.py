@@ -17,7 +17,7 @@ from pressmark.layouts import list_layouts
 from pressmark.reports import Problem, Progress
 from pressmark.stores.objects import RepairStep
 from pressmark.stores.ocfl import check as ocfl_check, repair as ocfl_repair
-from pressmark.stores.ocfl.layout_files import REGISTERED
+from pressmark.stores.ocfl.declarations import REGISTERED
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, SECTIONS
 

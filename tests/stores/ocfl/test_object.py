@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.moves import remove_tree
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import SECTIONS
 from support.implementations import PURE, use

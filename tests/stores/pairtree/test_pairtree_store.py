@@ -16,8 +16,8 @@ import pressmark
 import strategies
 from pressmark import Pairtree, stores
 from pressmark.errors import IdentifierError, LayoutConfigError, ObjectError, StoreError
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
@@ -386,7 +386,7 @@ def test_names_that_differ_only_in_case(store: PairtreeStore, tmp_path: Path, mo
     tree = Path(store.root) / "pairtree_root"
     # A case-insensitive file system finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
-    for module in ("pairtree.pairtree_store", "staging_writer"):
+    for module in ("pairtree.pairtree_store", "staging_writer", "walked_store"):
         monkeypatch.setattr(f"pressmark.stores.{module}.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"/AB", b"/ab")))
     with pytest.raises(ObjectError, match="'AB' differs only in case") as caught:

@@ -584,11 +584,11 @@ def test_an_interrupted_rename(tmp_path: Path, vitro: VitroStore, monkeypatch: p
     finish = Walk.finish
     calls = []
 
-    def killed(walk: Walk, durable: bool) -> None:
+    def killed(walk: Walk, folder: bytes, durable: bool) -> None:
         calls.append(walk)
         if len(calls) == 2:
             raise SystemExit
-        finish(walk, durable)
+        finish(walk, folder, durable)
 
     with monkeypatch.context() as patched:
         patched.setattr(Walk, "finish", killed)
@@ -606,7 +606,8 @@ def test_an_interrupted_rename(tmp_path: Path, vitro: VitroStore, monkeypatch: p
 def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a case-insensitive file system, a name that differs only in case is refused with the remedy."""
     vitro.put("abc", tmp_path / "f.txt")
-    monkeypatch.setattr("pressmark.stores.staging_writer.is_case_insensitive", lambda _directory: True)
+    for module in ("staging_writer", "walked_store"):
+        monkeypatch.setattr(f"pressmark.stores.{module}.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr("pressmark.stores.staging_writer.existing_spelling", lambda _base, _relative: b"abc")
     with pytest.raises(ObjectError, match="case-sensitive") as caught:
         vitro.put("ABC", tmp_path / "f.txt")

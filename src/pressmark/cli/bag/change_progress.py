@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pressmark.bagit.changes import Notice
-from pressmark.cli.bag.options import problem_text
+from pressmark.cli.common.console import problem_text
 from pressmark.cli.common.progress import FileProgress
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying

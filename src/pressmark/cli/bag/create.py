@@ -23,10 +23,9 @@ from pressmark.cli.bag.options import (
     info_options,
     parse_elements,
     parse_fetch_base,
-    problem_text,
     refuse_inside,
 )
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text, say
 from pressmark.cli.common.files import exclude_options, globs_to_exclude, open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import (
     ALGORITHM,

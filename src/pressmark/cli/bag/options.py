@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 import click
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.cli.common.console import CallError, Failure, one_line
+from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import open_source
 from pressmark.errors import BagError, BagInvalidError, quoted
 from pressmark.fs.names import is_inside
-from pressmark.reports import Problem
 
 __all__ = [
     "BAG",
@@ -24,7 +23,6 @@ __all__ = [
     "info_options",
     "parse_elements",
     "parse_fetch_base",
-    "problem_text",
     "refuse_inside",
 ]
 
@@ -48,13 +46,6 @@ def parse_fetch_base(url: str) -> str:
         return base_url(url)
     except ValueError as error:
         raise CallError(f"--fetch-base {redacted_url(url)}: {error}") from None
-
-
-def problem_text(problem: Problem, bag: bytes = b"") -> str:
-    """Return a problem as one line: severity, kind, path and message. ``bag`` is prepended to the path."""
-    path = os.path.join(bag, problem.path) if problem.path else bag
-    pieces = [problem.severity, problem.kind, *([os.fsdecode(path)] if path else []), problem.message]
-    return ": ".join(map(one_line, pieces))
 
 
 def refuse_inside(ledger: str | None, directory: bytes) -> None:

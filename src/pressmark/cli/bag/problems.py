@@ -7,7 +7,7 @@ from typing import Any
 
 from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.problems import BagReport, Cause
-from pressmark.cli.bag.options import problem_text
+from pressmark.cli.common.console import problem_text
 from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.reports import Problem, Report
 

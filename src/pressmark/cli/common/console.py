@@ -7,11 +7,15 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from pressmark import _kernels
 from pressmark.errors import escaped
+
+if TYPE_CHECKING:
+    from pressmark.reports import Problem
 
 __all__ = [
     "PROGRAM",
@@ -20,6 +24,7 @@ __all__ = [
     "Interrupted",
     "cause",
     "one_line",
+    "problem_text",
     "say",
     "say_lines",
     "say_not_compiled",
@@ -60,6 +65,13 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else escaped(character) for character in text)
+
+
+def problem_text(problem: Problem, bag: bytes = b"") -> str:
+    """Return a problem as one line: severity, kind, path and message. ``bag`` is prepended to the path."""
+    path = os.path.join(bag, problem.path) if problem.path else bag
+    pieces = [problem.severity, problem.kind, *([os.fsdecode(path)] if path else []), problem.message]
+    return ": ".join(map(one_line, pieces))
 
 
 def say(text: str) -> None:

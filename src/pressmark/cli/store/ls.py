@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from pressmark.cli.bag.options import problem_text
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text, say
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import Command

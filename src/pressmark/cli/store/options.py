@@ -16,12 +16,12 @@ from pressmark.cli.common.progress import PROGRESS
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores import Store, StoredObject, StoreObject
+from pressmark.stores import Store, StoreObject
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from pressmark.stores import OcflRoot
+    from pressmark.stores import OcflRoot, StoredObject
 
 __all__ = [
     "IDENTIFIER",

@@ -16,9 +16,8 @@ from typing import Any, Self
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
-from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.moves import prune_empty_parents, remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.object_digest import (
     ALGORITHM,

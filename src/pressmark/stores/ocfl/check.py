@@ -26,9 +26,8 @@ from pressmark.stores.objects import OnEvent, OnProblem
 from pressmark.stores.ocfl.checking.checked import Advice, Checked, ContentFile
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
-from pressmark.stores.ocfl.declarations import EXTENSIONS
+from pressmark.stores.ocfl.declarations import EXTENSIONS, WORK_DIRECTORY, read_root
 from pressmark.stores.ocfl.inventory import INVENTORY
-from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY, read_root
 from pressmark.stores.ocfl.storage import Reads, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Walk, ignored

@@ -1,30 +1,34 @@
-"""The names that OCFL reserves: conformance declarations (sections 3.2 and 4.2) and the content of an object's root
-(3.1).
+"""The names that OCFL reserves, and the files in which a storage root and its objects declare what they are.
+
+Conformance declarations: sections 3.2 and 4.2; an object's root: 3.1; ``ocfl_layout.json`` and extensions: 4.1, 4.4.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
-from pressmark.fs.trees import DirectoryEntry
+from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
+from pressmark.fs.durable import flush_trees
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.steps import write_new
+from pressmark.fs.trees import DirectoryEntry, scan
+from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.storage import Reader, Storage
+from pressmark.stores.ocfl.inventory import inventory_bytes
+from pressmark.stores.ocfl.storage import Reader, Storage, status_or_none
 from pressmark.stores.problems import problem
 
 __all__ = [
-    *("EXTENSIONS", "LOGS", "MUTABLE_HEAD", "OBJECT", "ROOT", "VERSIONS"),
-    *(
-        "declaration",
-        "has_mutable_head",
-        "is_object_directory",
-        "is_object_name",
-        "is_object_root",
-        "is_version_name",
-        "later",
-        "read_declaration",
-    ),
+    *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "REGISTERED", "ROOT", "UNFINISHED", "VERSIONS"),
+    *("WORK_DIRECTORY", "RootFacts", "create_root", "declaration", "has_mutable_head", "is_object_directory"),
+    *("is_object_name", "is_object_root", "is_version_name", "later", "layout_file", "open_root", "read_declaration"),
+    *("read_root", "refused_layout", "write_extension"),
 ]
 
 #: The supported versions of OCFL, the newest first.
@@ -38,6 +42,35 @@ _VERSION = re.compile(rb"v[0-9]+")
 # Declarations are a dozen bytes; a larger file is not read to its end.
 _ENOUGH = 100
 _CODES = {ROOT: ("E076", "E079", "E080"), OBJECT: ("E003", "E006", "E007")}
+LAYOUT = b"ocfl_layout.json"
+#: Where changes are staged, below :data:`EXTENSIONS`.
+WORK_DIRECTORY = b"pressmark-staging"
+_CONFIG = b"config.json"
+# The temporary name of a file of the root.
+_NEW = b"declaration.pressmark-new"
+#: The names in a root while it is created, before its declaration.
+UNFINISHED = frozenset({EXTENSIONS, LAYOUT, _NEW})
+#: The names of the extensions in https://ocfl.github.io/extensions/ (sections 3.9 and 4.4).
+REGISTERED = frozenset(
+    {
+        "0000-example-extension",
+        "0001-digest-algorithms",
+        "0002-flat-direct-storage-layout",
+        "0003-hash-and-id-n-tuple-storage-layout",
+        "0004-hashed-n-tuple-storage-layout",
+        "0005-mutable-head",
+        "0006-flat-omit-prefix-storage-layout",
+        "0007-n-tuple-omit-prefix-storage-layout",
+        "0008-schema-registry",
+        "0009-digest-algorithms",
+        "0010-differential-n-tuple-omit-prefix-storage-layout",
+        "0011-direct-clean-path-layout",
+        "0012-hash-and-no-prefix-id-n-tuple-storage-layout",
+        "initial",
+    }
+)
+# A configuration has a few hundred bytes.
+_LARGEST = 1 << 20
 
 
 def declaration(prefix: bytes, version: str) -> tuple[bytes, bytes]:
@@ -118,3 +151,219 @@ def is_object_name(entry: DirectoryEntry) -> bool:
 def has_mutable_head(storage: Storage, place: bytes) -> bool:
     """Return whether the object at ``place`` has content staged for its next version (extension 0005)."""
     return storage.exists(os.path.join(place, MUTABLE_HEAD))
+
+
+# --- the files of a storage root -------------------------------------------------------------------------------------
+
+
+class RootFacts(NamedTuple):
+    """The declarations in the files of a storage root.
+
+    :ivar version: version of OCFL; :data:`None` if no supported one is declared
+    :ivar layout: places the objects; :data:`None` if unknown
+    :ivar why_no_layout: the reason on one line; empty if there is a layout
+    :ivar problems: problems with paths relative to the root
+    """
+
+    version: str | None
+    layout: Layout | None
+    why_no_layout: str
+    problems: list[Problem]
+
+
+def refused_layout(layout: Layout, version: str) -> str | None:
+    """Return why a layout cannot place the objects of a storage root; :data:`None` if it can."""
+    if layout.alias is None:
+        known = ", ".join(one.alias for one in list_layouts() if one.alias)
+        return f"{layout.name} is not an OCFL layout; use one of {known}"
+    if layout.name.startswith("0010") and version == "1.0":
+        return f"{layout.name} needs OCFL 1.1"
+    return None
+
+
+def layout_file(layout: Layout, description: str | None = None) -> bytes:
+    """Return the content of ``ocfl_layout.json``."""
+    summary = layout.summary
+    return inventory_bytes(
+        {"extension": layout.name, "description": description or f"{summary[:1].upper()}{summary[1:]}"}
+    )
+
+
+def create_root(root: bytes, layout: Layout, version: str, description: str | None = None) -> None:
+    """Create a storage root in a directory that is empty or does not exist; the declaration is written last.
+
+    :raises StoreError: the directory is not empty, or the layout cannot be used
+    :raises OSError: the root cannot be written
+    """
+    if version not in VERSIONS:
+        raise StoreError(root, f"OCFL {quoted_value(version)} is not supported; use one of {', '.join(VERSIONS)}")
+    why = refused_layout(layout, version)
+    if why is not None:
+        raise StoreError(root, why)
+    try:
+        os.makedirs(root)
+    except FileExistsError:
+        _clear_unfinished(root)
+    if layout.parameters():  # ocfl-py 2.1.0 rejects a configuration of 0002, which has no parameters
+        write_extension(root, layout)
+    from pressmark.fs.atomic import replace_file  # only a new root needs it
+
+    part = os.path.join(root, _NEW)
+    replace_file(os.path.join(root, LAYOUT), layout_file(layout, description), part=part)
+    flush_trees(root)
+    name, content = declaration(ROOT, version)
+    replace_file(os.path.join(root, name), content, part=part)
+
+
+def write_extension(top: bytes, layout: Layout) -> bytes:
+    """Write the configuration of an extension below ``top``, with all parameters, and return its path there."""
+    folder = os.path.join(EXTENSIONS, encode_fs(layout.name))
+    os.makedirs(os.path.join(top, folder))
+    path = os.path.join(folder, _CONFIG)
+    write_new(top, {path: inventory_bytes(layout.config())})
+    return path
+
+
+def _clear_unfinished(root: bytes) -> None:
+    """Remove the files of an interrupted creation, which has no declaration yet.
+
+    :raises StoreError: the directory contains something else
+    """
+    try:
+        entries = scan(root, follow=False)
+    except NotADirectoryError:
+        raise StoreError(root, "not a directory; specify another path") from None
+    folders = []
+    if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
+        folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
+    known = {os.fsencode(one.name) for one in list_layouts()} if folders else set()
+    configs = [os.path.join(folder, _CONFIG) for folder in folders if os.path.basename(folder) in known]
+    foreign = [entry.name for entry in entries if entry.name not in UNFINISHED]
+    foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
+    if foreign:
+        raise StoreError(root, f"the directory contains {quoted(foreign[0])}; specify an empty or new directory")
+    for name in (*configs, LAYOUT, _NEW):
+        if os.path.lexists(os.path.join(root, name)):
+            os.unlink(os.path.join(root, name))
+    for name in (*folders, EXTENSIONS):
+        if os.path.isdir(os.path.join(root, name)):
+            os.rmdir(os.path.join(root, name))
+
+
+def read_root(storage: Storage) -> RootFacts:
+    """Return the declarations of a storage root, and its problems.
+
+    :raises OSError: the root cannot be read
+    """
+    entries = storage.scan(b"")
+    files = [entry.name for entry in entries if entry.kind == "file"]
+    version, problems = read_declaration(storage, b"", ROOT, files)
+    if version is None:
+        names = " or ".join(os.fsdecode(declaration(ROOT, one)[0]) for one in VERSIONS)
+        problems.append(problem("declaration-missing", b"", f"no declaration; restore {names}"))
+    layout: Layout | None = None
+    if LAYOUT not in files:
+        why = f"no {os.fsdecode(LAYOUT)}"
+        problems.append(problem("layout-missing", LAYOUT))
+    else:
+        layout, why, found = _layout(storage, version)
+        problems += found
+    problems += _extensions(storage, entries)
+    return RootFacts(version, layout, why, problems)
+
+
+def open_root(storage: Storage) -> RootFacts:
+    """Return the declarations of a storage root, like :func:`read_root`, but without collecting all problems.
+
+    The root is not listed: it may have many directories.
+
+    :raises OSError: the root cannot be read
+    """
+    names = [declaration(ROOT, version)[0] for version in VERSIONS]
+    files = [name for name in (*names, LAYOUT) if _is_file(storage, name)]
+    version, problems = read_declaration(storage, b"", ROOT, files)
+    if version is None or LAYOUT not in files:
+        return read_root(storage)
+    layout, why, found = _layout(storage, version)
+    return RootFacts(version, layout, why, [*problems, *found])
+
+
+def _is_file(storage: Storage, name: bytes) -> bool:
+    status = status_or_none(storage, name)
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
+def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, list[Problem]]:
+    try:
+        document = _read_json(storage, LAYOUT)
+    except (_NotJson, FileNotFoundError) as error:  # removed since it was found
+        return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, str(error))]
+    problems = [
+        problem("layout-malformed", LAYOUT, f"{key} is missing or not a string")
+        for key in ("extension", "description")
+        if not isinstance(document.get(key), str)
+    ]
+    name = document.get("extension")
+    if not isinstance(name, str):
+        return None, f"{os.fsdecode(LAYOUT)} does not specify an extension", problems
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}, which is not a valid extension name"
+        return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]
+    path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
+    config: dict[str, Any] = {"extensionName": name}
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            config = _read_json(storage, path)
+            if config.setdefault("extensionName", name) != name:
+                raise LayoutConfigError(
+                    "extensionName", f"{quoted_value(config['extensionName'])} is not {quoted(name)}"
+                )
+        layout = layout_from_config(config)
+    except (_NotJson, LayoutConfigError) as error:
+        known = "unknown layout" in str(error)
+        where = LAYOUT if known else path
+        why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}: {error}"
+        return None, why, [*problems, problem("layout-unknown", where, str(error))]
+    refused = refused_layout(layout, version or VERSIONS[0])
+    if refused is not None:
+        return None, refused, [*problems, problem("layout-unknown", LAYOUT, refused)]
+    return layout, "", problems
+
+
+class _NotJson(Exception):
+    """A file that does not contain a JSON object."""
+
+
+def _read_json(storage: Storage, path: bytes) -> dict[str, Any]:
+    name = os.fsdecode(os.path.basename(path))
+    try:
+        document = json.loads(storage.read(path, _LARGEST).decode())
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise _NotJson(f"{name} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise _NotJson(f"{name} is not valid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise _NotJson(f"{name} is not a JSON object")
+    return document
+
+
+def _extensions(storage: Storage, entries: Sequence[DirectoryEntry]) -> list[Problem]:
+    if not any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
+        return []
+    try:
+        inside = storage.scan(EXTENSIONS)
+    except OSError as error:
+        return [problem("unreadable", EXTENSIONS, error.strerror or str(error))]
+    found = [] if inside else [problem("directory-empty", EXTENSIONS)]
+    for entry in inside:
+        path = EXTENSIONS + b"/" + entry.name
+        if entry.kind != "directory":
+            code = None if entry.is_link else "E112"
+            found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
+        # Leftovers in our own directory are reported as such.
+        elif entry.name != WORK_DIRECTORY and decode_fs(entry.name) not in REGISTERED:
+            what = f"{os.fsdecode(entry.name)!r} is not the name of a registered extension"
+            found.append(problem("extension-unregistered", path, what, code="W016"))
+    return found

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pressmark import _kernels
@@ -18,6 +21,7 @@ __all__ = [
     "CONTENT_DIRECTORY",
     "INVENTORY",
     "InventoryError",
+    "Provenance",
     "content_directory",
     "first_version",
     "inventory_bytes",
@@ -55,6 +59,35 @@ class InventoryError(PressmarkError):
     """An inventory that cannot be used; ``str`` is the reason."""
 
     kind = "inventory"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Date, message and user of a version (section 3.5.3.1).
+
+    :ivar created: RFC 3339 date and time; :data:`None` for now
+    :ivar message: the reason for the version
+    :ivar user: ``name`` and ``address`` of the user
+    """
+
+    created: str | None = None
+    message: str | None = None
+    user: Mapping[str, str] | None = None
+
+    def block(self, state: Mapping[str, list[str]]) -> dict[str, Any]:
+        """Return a version's block of the inventory."""
+        block: dict[str, Any] = {"created": self.created or _moment(int(time.time()))}
+        if self.message is not None:
+            block["message"] = self.message
+        if self.user is not None:
+            block["user"] = dict(self.user)
+        return {**block, "state": dict(state)}
+
+
+@lru_cache(maxsize=16)
+def _moment(seconds: int) -> str:
+    """Return a time as stored in inventories: in UTC, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def inventory_type(version: str) -> str:

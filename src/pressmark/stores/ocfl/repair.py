@@ -37,7 +37,19 @@ from pressmark.stores.objects import OnEvent, RepairStep
 from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree
-from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, ROOT, VERSIONS, declaration, later
+from pressmark.stores.ocfl.declarations import (
+    EXTENSIONS,
+    LAYOUT,
+    OBJECT,
+    ROOT,
+    VERSIONS,
+    WORK_DIRECTORY,
+    declaration,
+    later,
+    layout_file,
+    read_root,
+    refused_layout,
+)
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -50,7 +62,6 @@ from pressmark.stores.ocfl.inventory import (
     version_number,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
-from pressmark.stores.ocfl.layout_files import LAYOUT, WORK_DIRECTORY, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.unfinished import find_unfinished
 from pressmark.stores.ocfl.walk import Walk

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity.outcomes import Content
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import Copier, check_source, require_copied, select_source
 from pressmark.stores.objects import (
     CopyMode,
     Data,
@@ -39,8 +38,8 @@ from pressmark.stores.objects import (
     StoreObject,
 )
 from pressmark.stores.ocfl.declarations import is_object_name
+from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
-from pressmark.stores.ocfl.writing.object_writer import Provenance
 from pressmark.stores.store_change import Removal, above
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class OcflRoot(StorageRoot):
         how = self._options(mode, threads, created, message, user, fixity)
         if not replace:
             return self._put(identifier, source, False, mode, links, exclude, compare, **how)
-        source, excluded = select_source(self.root, identifier, source, exclude, links)
+        source, excluded = self._selected(identifier, source, exclude, links)
         return self._replace(self._identifier(identifier), source, mode, links, how).with_problems(excluded)
 
     def _replace(
@@ -101,17 +100,13 @@ class OcflRoot(StorageRoot):
         if found is None:
             self.refuse_misplaced()
         place = self._place(identifier, "put") if found is None else found.place
-        with object_errors(self.root, identifier):
-            check_source(source)
-
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
                 nonlocal source, mode
                 source, mode = self._saved(identifier, source, mode, stack)
                 if found is not None:
-                    copying = {"copier": Copier(mode, self.copied_devices), "links": links}
-                    return self._add_version(identifier, found, {**copying, **how}, add=source, keep=False)
+                    return self._add_version(identifier, found, mode, {"links": links, **how}, add=source, keep=False)
                 with self.writer(mode, links) as writer:
                     return writer.put(identifier, source, **how)
 
@@ -172,9 +167,6 @@ class OcflRoot(StorageRoot):
         how = self._options(mode, threads, created, message, user, fixity)
         name, existing = self.existing(identifier)
         place = existing.place
-        with object_errors(self.root, name):
-            check_source(files)
-
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
@@ -185,9 +177,8 @@ class OcflRoot(StorageRoot):
                     what = f"{base} is not the newest version; check the object, and repeat the change"
                     raise ObjectError(self.root, name, "changed", what)
                 files, mode = self._saved(name, files, mode, stack)
-                copying = {"copier": Copier(mode, self.copied_devices), "links": links, "dedup": dedup}
                 changes = {"add": files, "remove": remove, "rename": rename or {}}
-                return self._add_version(name, found, {**copying, **how}, **changes)
+                return self._add_version(name, found, mode, {"links": links, "dedup": dedup, **how}, **changes)
 
             return self._attempted(name, place, attempt)
 
@@ -224,8 +215,12 @@ class OcflRoot(StorageRoot):
         """Return a source for any number of attempts, and its mode: open files, which can be read once, are saved.
 
         :param stack: removes the saved files
-        :raises ObjectError: a file cannot be read or saved
+        :raises ObjectError: it is no source, or a file cannot be read or saved
         """
+        from pressmark.stores.object_sources import check_source, require_copied  # not needed for reading
+
+        with object_errors(self.root, identifier):
+            check_source(source)
         streams = (
             [name for name, content in source.items() if hasattr(content, "read")]
             if isinstance(source, Mapping)
@@ -273,12 +268,16 @@ class OcflRoot(StorageRoot):
             self.root, identifier, "changed", "other runs keep changing the object; run the command again"
         )
 
-    def _add_version(self, name: str, found: FoundInventory, how: dict[str, Any], **edit: Any) -> StoreObject:
+    def _add_version(
+        self, name: str, found: FoundInventory, mode: CopyMode, how: dict[str, Any], **edit: Any
+    ) -> StoreObject:
         """Stage a new version of an object, and publish it."""
+        from pressmark.stores.object_sources import Copier
         from pressmark.stores.ocfl.writing.version_writer import Edit, VersionWriter  # not needed for a new object
 
         with self._changing(name) as staging:
-            return VersionWriter(self, staging, name, found).add(Edit(**edit), **how)
+            copier = Copier(mode, self.copied_devices)
+            return VersionWriter(self, staging, name, found).add(Edit(**edit), copier=copier, **how)
 
     def run_directory(self) -> AbstractContextManager[RunDirectory]:
         """Return a private directory for changes; see :class:`pressmark.stores.store_change.ChangedStore`."""

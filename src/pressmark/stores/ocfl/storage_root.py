@@ -24,17 +24,22 @@ from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import OnProblem, Path, StoreObject, encode_path
-from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, ROOT, VERSIONS, declaration, is_object_root
-from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
-from pressmark.stores.ocfl.layout_files import (
+from pressmark.stores.ocfl.declarations import (
+    EXTENSIONS,
     LAYOUT,
+    OBJECT,
+    ROOT,
     UNFINISHED,
+    VERSIONS,
     WORK_DIRECTORY,
     RootFacts,
     create_root,
+    declaration,
+    is_object_root,
     open_root,
     refused_layout,
 )
+from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
 from pressmark.stores.placement import FirstObjects
 from pressmark.stores.problems import problem

@@ -22,12 +22,12 @@ from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, o
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
     OBJECT,
+    WORK_DIRECTORY,
     is_object_directory,
     is_object_name,
     is_object_root,
 )
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
-from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY
 from pressmark.stores.ocfl.storage import HEAD, Reads, Storage
 from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem

@@ -14,9 +14,8 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists, flush_directory, walk
-from pressmark.fs.moves import rename_new, restore
+from pressmark.fs.moves import remove_tree, rename_new, restore
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.stores.stored_object import StoredObject
 

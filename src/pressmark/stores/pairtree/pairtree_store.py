@@ -49,10 +49,9 @@ from pressmark.stores.pairtree.version_files import (
     write_version,
 )
 from pressmark.stores.pairtree.walk import Walk
-from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject
-from pressmark.stores.walked_store import WalkedStore, base_of
+from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore, base_of
 
 __all__ = ["PairtreeStore", "PairtreeWriter"]
 

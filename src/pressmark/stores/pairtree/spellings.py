@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import filterfalse
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts.pairtree import unclean
@@ -22,7 +23,7 @@ _UNDO = {b"=": b"/", b"+": b":", b",": b"."}
 # A name of two characters has at most so many bytes.
 _LONGEST = 8
 _KEPT = 100_000  # directories
-_Names = tuple[list[bytes], list[bytes]]
+_Names = tuple[list[bytes], list[bytes]]  # of all entries, and of those that may extend a ppath and are not plain
 _UNKNOWN: _Names = ([], [])
 
 
@@ -68,7 +69,7 @@ class Spellings:
         """
         for name in names:
             read = _read(wanted, done, pending + name)
-            if read is None:
+            if read is None or not _is_short(name):
                 continue
             text = decode_fs(name)
             place = f"{above}/{text}" if above else text
@@ -80,7 +81,7 @@ class Spellings:
                     yield from self._below(place, below[0], wanted, *read)
 
     def _names(self, place: str) -> _Names | None:
-        """Return the names in a directory that may extend a ppath, and those of them that are not plain.
+        """Return the names in a directory, and those of them that may extend a ppath and are not plain.
 
         :return: :data:`None` without such a directory
         """
@@ -99,8 +100,12 @@ class Spellings:
             listed = os.listdir(os.path.join(self._tree, encode_fs(place)))
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # no walk can read it either
             return None
-        names = [name for name in listed if len(name) <= _LONGEST and (len(name) <= 2 or len(decode_fs(name)) <= 2)]
-        return names, [name for name in names if not _is_plain(name)]
+        return listed, [name for name in filterfalse(_is_plain, listed) if _is_short(name)]
+
+
+def _is_short(name: bytes) -> bool:
+    """Return whether a name may extend a ppath."""
+    return len(name) <= _LONGEST and (len(name) <= 2 or len(decode_fs(name)) <= 2)
 
 
 def _read(wanted: bytes, done: int, data: bytes) -> tuple[int, bytes] | None:

@@ -57,7 +57,7 @@ class Repair(StoreChange):
             if not self._dry_run and os.path.isdir(walk.work_directory):
                 # Entering it removes leftovers.
                 with self._turn():
-                    walk.finish(self._store.durable)
+                    walk.finish(walk.work_directory, self._store.durable)
             # Listed before anything is moved, so that no object is seen twice.
             items = list(self._to_mend())
             stuck: list[Problem] = []

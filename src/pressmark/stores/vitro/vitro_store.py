@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, quoted
-from pressmark.fixity.outcomes import Content
+from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists, flush_directory
@@ -34,12 +34,11 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
-from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.walk import ROOT, WORK_DIRECTORY, Renaming, Walk
-from pressmark.stores.walked_store import WalkedStore, base_of
+from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore, base_of
 
 __all__ = ["VitroObject", "VitroStore", "VitroWriter"]
 
@@ -286,7 +285,7 @@ class VitroStore(WalkedStore):
         self.walk.only_file(identifier, place)
         to = removal.new_path()
         with removal.staging.lock():
-            self.walk.finish(self.durable)
+            self.walk.finish(removal.staging.folder, self.durable)
             if check is not None:
                 check()
             stored = os.path.join(encode_fs(place), self.walk.only_file(identifier, place))
@@ -305,10 +304,12 @@ class _FileCopy(SourceCopy):
         if is_content(content):
             yield key, Content(content, key), self.target
             return
-        path = real_path(os.fsencode(content))  # type: ignore[arg-type]
-        if os.path.isdir(path):
+        yield key, real_path(os.fsencode(content)), self.target  # type: ignore[arg-type]
+
+    def add(self, key: Any, outcome: Outcome) -> None:
+        if outcome.kind == "directory":
             raise SourceError("source", "not a regular file, which a Vitro object is; specify a file")
-        yield key, path, self.target
+        super().add(key, outcome)
 
 
 class VitroWriter(CopyingWriter):
@@ -412,7 +413,7 @@ class VitroWriter(CopyingWriter):
         ]
 
     def _begin_turn(self) -> None:
-        self._walk.finish(self._durable)
+        self._walk.finish(self.staging.folder, self._durable)
         super()._begin_turn()
 
     def _move_checked(self, staged: StagedCopy) -> None:
@@ -463,7 +464,7 @@ class VitroWriter(CopyingWriter):
                 renaming = Renaming(place, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino)
                 self._walk.note(renaming, self._durable)
                 os.replace(new, os.path.join(directory, files[0]))
-                self._walk.finish(self._durable)
+                self._walk.finish(self.staging.folder, self._durable)
         except BaseException:
             prune_empty_parents(self._base, encode_fs(place), strict=False)
             raise

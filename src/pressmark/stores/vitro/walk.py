@@ -263,13 +263,14 @@ class Walk(StoreWalk):
 
     # --- interrupted renamings ----------------------------------------------------------------------------------------
 
-    def renaming(self) -> Renaming | None:
+    def renaming(self, folder: bytes | None = None) -> Renaming | None:
         """Return the recorded renaming, if any.
 
+        :param folder: the work directory, if it is known
         :raises OSError: the record cannot be read
         """
         try:
-            data = read_regular(os.path.join(self.work_directory, JOURNAL))
+            data = read_regular(os.path.join(folder or self.work_directory, JOURNAL))
             return Renaming(*json.loads(data))
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
@@ -282,12 +283,14 @@ class Walk(StoreWalk):
                     return encode_fs(renaming.new)
         return stored
 
-    def finish(self, durable: bool) -> None:
+    def finish(self, folder: bytes, durable: bool) -> None:
         """Complete the recorded renaming; the caller holds the lock.
 
+        :param folder: the work directory
         :param durable: flush the new name
         """
-        renaming = self.renaming()
+        names = os.listdir(folder)  # almost always without a record
+        renaming = self.renaming(folder) if JOURNAL in names else None
         if renaming is not None:
             directory = os.path.join(self.tree, encode_fs(renaming.place))
             old = encode_fs(renaming.old)
@@ -295,9 +298,8 @@ class Walk(StoreWalk):
                 rename_new(os.path.join(directory, old), os.path.join(directory, encode_fs(renaming.new)))
                 if durable:
                     flush_directory(directory)
-        for name in (JOURNAL, JOURNAL + b".new"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.work_directory, name))
+        for name in {JOURNAL, JOURNAL + b".new"}.intersection(names):
+            os.unlink(os.path.join(folder, name))
 
     def note(self, renaming: Renaming, durable: bool) -> None:
         """Record a renaming, so that the next run completes it after a kill.

@@ -17,13 +17,13 @@ from pressmark.stores.ocfl.declarations import (
     LOGS,
     MUTABLE_HEAD,
     OBJECT,
+    REGISTERED,
     is_object_name,
     is_version_name,
     later,
     read_declaration,
 )
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, sidecar_name
-from pressmark.stores.ocfl.layout_files import REGISTERED
 from pressmark.stores.ocfl.unversioned import is_content_path_layout
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import unreadable_file

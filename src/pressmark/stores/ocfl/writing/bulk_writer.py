@@ -20,14 +20,9 @@ from pressmark.fs.names import decode_fs
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import check_source
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
+from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.writing.object_writer import (
-    CopiedFiles,
-    Files,
-    Provenance,
-    dropped_directories,
-    write_object,
-)
+from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, dropped_directories, write_object
 from pressmark.stores.staging_writer import Staged, StagingWriter
 
 __all__ = ["BulkWriter", "StagedObject"]

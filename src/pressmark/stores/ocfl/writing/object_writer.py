@@ -7,10 +7,8 @@ content, inventories with sidecars, declaration.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 from pressmark.errors import IdentifierError, quoted, short_digest
@@ -24,10 +22,11 @@ from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task
 from pressmark.stores.objects import ObjectSource
-from pressmark.stores.ocfl.declarations import OBJECT, declaration
+from pressmark.stores.ocfl.declarations import OBJECT, declaration, write_extension
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
+    Provenance,
     first_version,
     inventory_bytes,
     path_fault,
@@ -39,12 +38,9 @@ from pressmark.stores.problems import problem
 __all__ = [
     "CopiedFiles",
     "Files",
-    "Provenance",
     "dropped_directories",
     "inventory_files",
     "logical_name",
-    "now",
-    "write_extension",
     "write_object",
 ]
 
@@ -55,41 +51,7 @@ File = tuple[bytes, bytes | Content]
 Files = list[tuple[bytes, bytes]] | list[File] | list[SourceEntry]
 # Copied files that are compared with stored content together, at most: files and bytes.
 BATCH, BATCH_BYTES = 256, 1 << 26
-_EXTENSIONS = b"extensions"
 _INVENTORY = encode_fs(INVENTORY)
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Date, message and user of a version (section 3.5.3.1).
-
-    :ivar created: RFC 3339 date and time; :data:`None` for now
-    :ivar message: the reason for the version
-    :ivar user: ``name`` and ``address`` of the user
-    """
-
-    created: str | None = None
-    message: str | None = None
-    user: Mapping[str, str] | None = None
-
-    def block(self, state: Mapping[str, list[str]]) -> dict[str, Any]:
-        """Return a version's block of the inventory."""
-        block: dict[str, Any] = {"created": self.created or now()}
-        if self.message is not None:
-            block["message"] = self.message
-        if self.user is not None:
-            block["user"] = dict(self.user)
-        return {**block, "state": dict(state)}
-
-
-def now() -> str:
-    """Return the current time as stored in inventories: in UTC, to the second."""
-    return _moment(int(time.time()))
-
-
-@lru_cache(maxsize=16)
-def _moment(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def write_object(copied: CopiedFiles, identifier: str, version: str, provenance: Provenance) -> None:
@@ -138,15 +100,6 @@ def inventory_files(document: Mapping[str, Any]) -> tuple[bytes, bytes]:
 def _file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes]:
     """Return the name of the sidecar, and name and content of the declaration."""
     return encode_fs(sidecar_name(algorithm)), *declaration(OBJECT, version)
-
-
-def write_extension(top: bytes, layout: Layout) -> bytes:
-    """Write the configuration of an extension below ``top``, with all parameters, and return its path there."""
-    folder = os.path.join(_EXTENSIONS, encode_fs(layout.name))
-    os.makedirs(os.path.join(top, folder))
-    path = os.path.join(folder, b"config.json")
-    write_new(top, {path: inventory_bytes(layout.config())})
-    return path
 
 
 class _Copied(NamedTuple):

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 from pressmark.errors import ObjectError, quoted
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.durable import flush_trees
+from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.steps import write_new
 from pressmark.reports import Problem
@@ -40,6 +40,7 @@ from pressmark.stores.ocfl.differences import Changes, compare_states
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
+    Provenance,
     content_directory,
     logical_files,
     next_version,
@@ -53,7 +54,6 @@ from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find
 from pressmark.stores.ocfl.writing.object_writer import (
     CopiedFiles,
     Files,
-    Provenance,
     dropped_directories,
     inventory_files,
     logical_name,
