@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,21 +100,25 @@ def test_a_change(tmp_path: Path, change: Change) -> None:
 def test_inaccessible_names(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever access fails, the change is refused or made completely."""
     make, after = change
-    real, looks, failing = os.lstat, 0, 0
+    looks, failing = 0, 0
 
-    def lstat(path: bytes, **how: int) -> os.stat_result:
-        nonlocal looks
-        looks += 1
-        if looks == failing:
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
-        return real(path, **how)
+    def looking(real: Callable[..., Any]) -> Callable[..., Any]:
+        def look(path: bytes, **how: int) -> Any:
+            nonlocal looks
+            looks += 1
+            if looks == failing:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+            return real(path, **how)
+
+        return look
 
     while looks >= failing:
         failing += 1
         base = folder(tmp_path / f"b{failing}")
         looks, refused = 0, False
         with monkeypatch.context() as patched:
-            patched.setattr(os, "lstat", lstat)
+            for name in ("lstat", "scandir"):
+                patched.setattr(os, name, looking(getattr(os, name)))
             try:
                 make(base)
             except BagError:
