@@ -12,8 +12,7 @@ import pytest
 
 import pressmark
 from pressmark.layouts import Layout, list_layouts
-from pressmark.layouts.base import CLASSES
-from pressmark.layouts.parameters import Boolean, parameter
+from pressmark.layouts.base import CLASSES, Boolean, parameter
 
 from .conftest import Call
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.digest_columns import hash_trees
+from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.trees import Wanted, trees
 from support.implementations import Implementation
 

@@ -37,7 +37,7 @@ from pressmark import (
     Vitro,
 )
 from pressmark.layouts import clean, find_layout, list_layouts, unclean
-from pressmark.layouts.parameters import camel_case
+from pressmark.layouts.base import camel_case
 from strategies import LAYOUT_NAMES, configs
 from support.implementations import Implementation, use
 from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, sample

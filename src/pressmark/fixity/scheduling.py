@@ -7,14 +7,15 @@ hashlib is faster for a single file, or a file that is much larger than the othe
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import neg
 
 from pressmark import _kernels
+from pressmark.fixity.algorithms import implementation
 
-__all__ = ["SERIAL_RATES", "SMALL", "Plan", "plan"]
+__all__ = ["SERIAL_RATES", "SMALL", "Plan", "hash_trees", "plan"]
 
 # Gigabytes per second on one core of a Zen 4 server, all lanes full, 256 KiB per lane. Only the ratios matter, and
 # they differ little between processors. The NEON levels are not measured: they are the serial rates times the ratio of
@@ -141,3 +142,25 @@ def plan(names: Sequence[str], threads: int) -> Plan:
 @lru_cache
 def _plan(names: tuple[str, ...], threads: int, *_machine: object) -> Plan:
     return Plan(names, threads)
+
+
+def hash_trees(batch: _kernels.active.TreeBatch, algorithms: Sequence[str]) -> dict[str, list[str | None]]:
+    """Return the digest of each file of a batch, by algorithm and number of the file.
+
+    The digest of a file whose content is not in memory is :data:`None`: it must be read.
+
+    :param algorithms: official names
+    :return: lower-case hex digests
+    """
+    kernels = _kernels.active
+    functions = _functions(kernels, kernels.lane_level(), tuple(algorithms))
+    return {name: batch.digests(name, function) for name, function in functions}
+
+
+@lru_cache(maxsize=16)  # many batches are small
+def _functions(
+    _kernels_in_use: object, _level: str, algorithms: tuple[str, ...]
+) -> list[tuple[str, Callable[[bytes], str] | None]]:
+    """Return the function that hashes one content, for each algorithm; :data:`None` to hash several at a time."""
+    lanes = plan(algorithms, 1).lanes
+    return [(name, None if name in lanes else implementation(name).one_shot()) for name in algorithms]

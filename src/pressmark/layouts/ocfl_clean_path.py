@@ -10,9 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
-from pressmark.layouts.base import Layout
+from pressmark.layouts.base import Boolean, Choice, Integer, Layout, Text, parameter
 from pressmark.layouts.ocfl_hashed import check_digest_supported, digest_algorithm, hex_length
-from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, parameter
 
 __all__ = ["DirectClean"]
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from pressmark import _kernels
 from pressmark._kernels.tables import DIGESTS
 from pressmark.errors import LayoutConfigError
-from pressmark.layouts.base import Layout
-from pressmark.layouts.parameters import Boolean, Check, Choice, Integer, Text, parameter
+from pressmark.layouts.base import Boolean, Check, Choice, Integer, Layout, Text, parameter
 
 __all__ = [
     "HashAndIdNTuple",

@@ -6,8 +6,7 @@ import dataclasses
 from types import ModuleType
 from typing import Any
 
-from pressmark.layouts.base import Layout
-from pressmark.layouts.parameters import LARGEST_INTEGER, Boolean, Check, Choice, Integer, Text, parameter
+from pressmark.layouts.base import LARGEST_INTEGER, Boolean, Check, Choice, Integer, Layout, Text, parameter
 
 __all__ = ["DifferentialNTupleOmitPrefix", "FlatOmitPrefix", "NTupleOmitPrefix"]
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, quoted, quoted_value
-from pressmark.layouts.base import NAME_MAX, Layout
+from pressmark.layouts.base import NAME_MAX, Boolean, Check, Layout, Text, parameter
 from pressmark.layouts.batch import BoundKernel
-from pressmark.layouts.parameters import Boolean, Check, Text, parameter
 
 __all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]
 

@@ -9,9 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from pressmark.errors import IdentifierError, PathError
-from pressmark.layouts.base import NAME_MAX, Layout
+from pressmark.layouts.base import NAME_MAX, Check, Layout, Text, parameter
 from pressmark.layouts.batch import BoundKernel
-from pressmark.layouts.parameters import Check, Text, parameter
 
 __all__ = ["Vitro"]
 

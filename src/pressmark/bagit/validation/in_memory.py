@@ -22,7 +22,7 @@ from pressmark.bagit.encodings import find_charset
 from pressmark.bagit.manifest import digest_digits
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, are_distinct
 from pressmark.bagit.validation.tag_files import TagFiles
-from pressmark.fixity.digest_columns import hash_trees
+from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
 from pressmark.reports import ERROR, Problem
 

@@ -8,7 +8,7 @@ from typing import cast
 from pressmark import _kernels
 from pressmark.bagit.paths import are_distinct
 from pressmark.bagit.writing.payload import FileFacts, SourceChangedError
-from pressmark.fixity.digest_columns import hash_trees
+from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
 
 __all__ = ["Digests", "Entries", "are_plain", "list_small_folders", "read_small_folders", "small_files_now"]

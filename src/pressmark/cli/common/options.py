@@ -11,7 +11,7 @@ import click
 from pressmark.cli.common.console import CallError
 from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts import Layout, find_layout, list_layouts
-from pressmark.layouts.parameters import unknown_key
+from pressmark.layouts.base import unknown_key
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

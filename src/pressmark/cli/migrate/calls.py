@@ -16,7 +16,7 @@ from pressmark.cli.common.worker_options import check_workers
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
-from pressmark.cli.store.provenance import Provenance, missing_provenance
+from pressmark.cli.store.options import Provenance, missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside

@@ -16,7 +16,7 @@ from pressmark.cli.common.fixity_options import complete_algorithms, parse_algor
 from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.progress import PROGRESS
 from pressmark.cli.common.worker_options import worker_options
-from pressmark.cli.store.provenance import provenance_options
+from pressmark.cli.store.options import provenance_options
 from pressmark.migrate.options import version_name
 from pressmark.paths import PROFILES
 

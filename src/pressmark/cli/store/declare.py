@@ -12,8 +12,7 @@ from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import JSON, STORE, command_errors
-from pressmark.cli.store.output import Objects
+from pressmark.cli.store.options import JSON, STORE, Objects, command_errors
 
 if TYPE_CHECKING:
     from pressmark.stores import VitroStore

@@ -14,14 +14,15 @@ from pressmark.cli.store.options import (
     JSON,
     NULL,
     STORE,
+    Objects,
     by_path,
+    changes_text,
     check_version,
     command_errors,
     ocfl_root,
     open_store,
     store_options,
 )
-from pressmark.cli.store.output import Objects, changes_text
 from pressmark.errors import quoted
 from pressmark.stores import Changes
 

@@ -18,12 +18,12 @@ from pressmark.cli.store.options import (
     STORE,
     VERIFY,
     VERSION,
+    Objects,
     command_errors,
     find_object,
     open_store,
     store_options,
 )
-from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
 from pressmark.fs.durable import flush_directory, flush_trees
 from pressmark.fs.moves import rename_new

@@ -14,13 +14,13 @@ from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
     STORE,
+    Objects,
     by_path,
     command_errors,
     ocfl_root,
     open_store,
     store_options,
 )
-from pressmark.cli.store.output import Objects
 from pressmark.errors import quoted
 
 __all__ = ["log_command"]

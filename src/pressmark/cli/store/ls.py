@@ -17,12 +17,12 @@ from pressmark.cli.store.options import (
     NULL,
     STORE,
     VERSION,
+    Objects,
     command_errors,
     find_object,
     open_store,
     store_options,
 )
-from pressmark.cli.store.output import Objects
 from pressmark.errors import quoted
 from pressmark.reports import Problem, Progress, Report
 from pressmark.stores import Store

@@ -1,18 +1,20 @@
-"""Options, opening and error handling that the ``store`` commands share."""
+"""What the ``store`` commands share: options, opening, error handling, and output of objects."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
 from pressmark import stores
-from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.files import check_globs
-from pressmark.cli.common.progress import PROGRESS
+from pressmark.cli.common.console import CallError, Failure, say
+from pressmark.cli.common.files import BufferedLines, OutputStream, check_globs
+from pressmark.cli.common.progress import PROGRESS, FileProgress
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
@@ -34,14 +36,19 @@ __all__ = [
     "STORE",
     "VERIFY",
     "VERSION",
+    "Objects",
+    "Provenance",
     "by_path",
+    "changes_text",
     "check_version",
     "command_errors",
     "complete_layout",
     "find_object",
     "layout_of",
+    "missing_provenance",
     "ocfl_root",
     "open_store",
+    "provenance_options",
     "store_options",
 ]
 
@@ -218,3 +225,171 @@ def command_errors() -> Iterator[None]:
     except StoreError as error:
         # An error of the operating system is the cause.
         raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None
+
+
+def changes_text(counts: Mapping[str, int]) -> str:
+    """Return the number of files that were added, removed, changed and so on."""
+    found = [f"{count:,} {kind}" for kind, count in counts.items() if count and kind != "unchanged"]
+    return ", ".join([*(found or ["no changes"]), f"{counts['unchanged']:,} unchanged"])
+
+
+# --- output -----------------------------------------------------------------------------------------------------------
+
+
+class Objects:
+    """Write objects or their files, several at a time.
+
+    :param null: end items with NUL instead of a line feed
+    :param go_on: continue when the reader closes the pipe, because the store is being changed
+    :param done: the operation on an object that cannot be written, for the error message
+    :ivar unwritten: number of objects or files that do not fit on one line
+    """
+
+    def __init__(
+        self,
+        sink: OutputStream,
+        reporter: FileProgress | None,
+        as_json: bool,
+        null: bool,
+        *,
+        go_on: bool = False,
+        done: str = "",
+    ) -> None:
+        self.unwritten = 0
+        self._lines = BufferedLines(sink, go_on=go_on)
+        self._reporter = reporter
+        self._as_json = as_json
+        self._done = f"{done}, but " if done else ""
+        self._end = b"\0" if null else b"\n"
+
+    def write(self, record: StoreObject) -> None:
+        """Write one object: identifier, TAB and path."""
+        if self._as_json:
+            self.write_json(record.record())
+            return
+        if record.id is None:
+            self._fail(f"{quoted(record.path)}: identifier cannot be read")
+            return
+        line = f"{record.id}\t{record.path}".encode("utf-8", "surrogateescape")
+        if self._end in line or "\t" in record.id:
+            self.write_row(record.id, record.id, record.path)  # fails
+        else:
+            self._lines.add(line + self._end)
+
+    def write_row(self, name: str, *fields: str) -> None:
+        """Write fields with a TAB between them; only the last one may contain a TAB.
+
+        :param name: name of the object or file, for messages
+        """
+        encoded = [field.encode("utf-8", "surrogateescape") for field in fields]
+        if self._end in b"".join(encoded) or b"\t" in b"".join(encoded[:-1]):
+            self._fail(f"{quoted(name)}: {self._done}contains a separator; use --json")
+        else:
+            self._lines.add(b"\t".join(encoded) + self._end)
+
+    def write_json(self, record: dict[str, Any]) -> None:
+        """Write a JSON object on a separate line."""
+        self._lines.add(json.dumps(record).encode() + b"\n")
+
+    def flush(self) -> None:
+        """Write all buffered lines."""
+        self._lines.flush()
+
+    def _fail(self, text: str) -> None:
+        self.unwritten += 1
+        if self._reporter is not None:
+            self._reporter.fail(text)
+        else:
+            say(text)
+
+
+# --- the user of a version --------------------------------------------------------------------------------------------
+
+USER, ADDRESS = "PRESSMARK_USER", "PRESSMARK_USER_ADDRESS"
+
+
+def provenance_options(function: Function) -> Function:
+    """Add the options of :class:`Provenance`."""
+    for option in (
+        click.option(
+            "--user-address",
+            metavar="URI",
+            help=f"Address of the user, such as mailto:NAME@EXAMPLE.ORG or an ORCID iD (default: {ADDRESS}).",
+        ),
+        click.option("--user", metavar="NAME", help=f"User who creates the version (OCFL; default: {USER})."),
+        click.option("--message", metavar="TEXT", help="Message of the version (OCFL)."),
+    ):
+        function = option(function)
+    return function
+
+
+class Provenance(NamedTuple):
+    """The message and the user of the versions that a call creates.
+
+    :ivar message: of ``--message``
+    :ivar user: of ``--user``
+    :ivar address: of ``--user-address``
+    """
+
+    message: str | None
+    user: str | None
+    address: str | None
+
+    def options(self, kind: str) -> dict[str, Any]:
+        """Return the options for opening a store of a kind.
+
+        The environment variables apply to OCFL only. The address in the environment belongs to the user in the
+        environment.
+        """
+        if kind != "ocfl":
+            for option, value in (("--message", self.message), ("--user", self.user), ("--user-address", self.address)):
+                if value is not None:
+                    raise CallError(f"{option}: a store of kind {kind} does not record it; omit the option")
+            return {}
+        user, user_source = self.user, "--user"
+        address, address_source = self.address, "--user-address"
+        if user is None:
+            user, user_source = os.environ.get(USER) or None, USER
+            if address is None:
+                address, address_source = os.environ.get(ADDRESS) or None, ADDRESS
+        for name, value in (("--message", self.message), (user_source, user), (address_source, address)):
+            if value is not None:
+                _check_text(name, value)
+        found: dict[str, Any] = {} if self.message is None else {"message": self.message}
+        if user is not None:
+            found["user"] = {"name": user} if address is None else {"name": user, "address": address}
+        if address is not None:
+            if user is None:
+                raise CallError(f"{address_source}: no user given; specify --user, or set {USER}")
+            _check_uri(address_source, address)
+        return found
+
+
+def missing_provenance(store: Store) -> str | None:
+    """Return a warning about metadata that new versions in a store will not record; :data:`None` if nothing is
+    missing."""
+    if store.kind != "ocfl":
+        return None
+    user = cast("OcflRoot", store).user
+    if user is None:
+        return f"no user is recorded (W007); specify --user and --user-address, or set {USER} and {ADDRESS}"
+    if "address" not in user:
+        return f"no address of the user is recorded (W008); specify --user-address, or set {USER} and {ADDRESS}"
+    return None
+
+
+def _check_text(source: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise CallError(f"{source}: not UTF-8, which an OCFL inventory requires") from None
+    if not value and source != "--message":
+        raise CallError(f"{source}: the value is empty")
+
+
+def _check_uri(source: str, address: str) -> None:
+    from pressmark.stores.ocfl.inventory_rules import is_uri  # not needed without an address
+
+    if not is_uri(address):
+        example = f"mailto:{address}" if is_uri(f"mailto:{address}") and "@" in address else "mailto:NAME@EXAMPLE.ORG"
+        raise CallError(f"{source} {quoted(address)}: not a URI; use {example}")

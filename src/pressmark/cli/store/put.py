@@ -20,9 +20,19 @@ from pressmark.cli.common.files import (
 )
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
-from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
-from pressmark.cli.store.output import Objects, changes_text
-from pressmark.cli.store.provenance import Provenance, missing_provenance, provenance_options
+from pressmark.cli.store.options import (
+    JSON,
+    LINKS,
+    STORE,
+    Objects,
+    Provenance,
+    changes_text,
+    command_errors,
+    missing_provenance,
+    open_store,
+    provenance_options,
+    store_options,
+)
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.reports import Progress
 from pressmark.stores import ObjectSource, Store, StoreObject

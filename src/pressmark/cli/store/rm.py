@@ -12,8 +12,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
-from pressmark.cli.store.options import JSON, STORE, by_path, command_errors, open_store, store_options
-from pressmark.cli.store.output import Objects
+from pressmark.cli.store.options import JSON, STORE, Objects, by_path, command_errors, open_store, store_options
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Progress
 from pressmark.stores import Store, StoreObject

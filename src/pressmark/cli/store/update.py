@@ -17,13 +17,14 @@ from pressmark.cli.store.options import (
     LINKS,
     MODE,
     STORE,
+    Provenance,
     by_path,
     command_errors,
     ocfl_root,
     open_store,
+    provenance_options,
     store_options,
 )
-from pressmark.cli.store.provenance import Provenance, provenance_options
 from pressmark.cli.store.put import one_object, store_objects
 from pressmark.errors import quoted
 from pressmark.stores import OcflRoot, StoreObject

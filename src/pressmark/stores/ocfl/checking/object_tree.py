@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from pressmark import _kernels
-from pressmark.fixity.digest_columns import hash_trees
+from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Other, Tree
 from pressmark.stores.ocfl.inventory import INVENTORY
