@@ -413,11 +413,9 @@ class _Planning:
                 )
             )
             return None
-        at_target = [ConflictMember(record.id, record.path, examined.target)]
-        if size.unreadable is not None:
-            self.conflicts.add("unreadable", at_target, size.unreadable)
-        if size.left_out is not None:
-            self.conflicts.add("left-out", at_target, size.left_out)
+        for kind, why in (("unreadable", size.unreadable), ("left-out", size.left_out)):
+            if why is not None:
+                self.conflicts.add(kind, [ConflictMember(record.id, record.path, examined.target)], why)
         if examined.conflict is not None:
             kind, path, why = examined.conflict
             self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
@@ -431,7 +429,7 @@ class _Planning:
             encapsulation=record.encapsulation,
         ).line()
         self._entries.write(line)
-        self._add_chunk(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))
+        self._add_chunk(self._builder.add(len(line), size.bytes, record.path.rpartition("/")[0]))
         totals = self.totals
         totals.objects += 1
         totals.files += size.files

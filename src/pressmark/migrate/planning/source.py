@@ -266,9 +266,9 @@ def measure(store: Store, records: Sequence[StoreObject], options: Options) -> I
 
 def _tree(store: Store, record: StoreObject, options: Options) -> bytes | None:
     """Return the directory that contains just the files of an object; :data:`None` if only the store knows them."""
-    top = os.path.join(os.fsencode(store.root), encode_fs(record.path))
+    top = os.fsencode(store.root) + b"/" + encode_fs(record.path)
     if record.encapsulation is not None:
-        return os.path.join(top, encode_fs(record.encapsulation))
+        return top + b"/" + encode_fs(record.encapsulation)
     return top if options.source_kind == "ocfl" and options.verbatim else None
 
 
