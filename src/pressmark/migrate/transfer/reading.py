@@ -26,7 +26,7 @@ from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.ocfl.checking.checked import Checked, ContentFile
 from pressmark.stores.ocfl.checking.object_check import check_object
-from pressmark.stores.ocfl.checking.object_tree import StoredTree
+from pressmark.stores.ocfl.checking.object_tree import StoredTree, object_trees
 from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
 from pressmark.stores.ocfl.ocfl_object import OcflObject
@@ -196,7 +196,8 @@ def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content
     :raises TransferError: the object is invalid
     """
     storage = LocalStorage(directory)
-    checked = check_object(StoredTree(storage, b"", storage.scan(b"")), root_version)
+    [(_path, _tree, found)] = object_trees(storage.trees(b"", [b""], "rules"))
+    checked = check_object(found or StoredTree(storage, b"", storage.scan(b"")), root_version)
     wrong = [one for one in checked.problems if one.severity == ERROR]
     if content is not None:
         copied = {path for _name, path in content.files}
