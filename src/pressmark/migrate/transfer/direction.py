@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pressmark.errors import ObjectError
@@ -92,23 +93,28 @@ class Direction(ABC):
         :param options: of the ``begin`` of the destination's writer
         :return: as for :meth:`begin`
         """
-        if replace:
-            with self.destination.writer(self.mode, self.options.links, True) as writer:
-                yield from self._stage(writer, entry, source, options)
-                [stored] = writer.publish()
-            if isinstance(stored, ObjectError):
-                raise stored
-            return True
-        yield from self._stage(self.writer, entry, source, options)
-        self.items[entry.id] = entry
-        return False
+        with self.writing(entry, replace) as writer:
+            staged = writer.begin(entry.id, source, **options)
+            yield staged
+            writer.end(staged)
+            entry.mode = staged.mode
+        return replace
 
-    @staticmethod
-    def _stage(writer: Any, entry: Entry, source: Any, options: dict[str, Any]) -> Iterator[Staged]:
-        staged = writer.begin(entry.id, source, **options)
-        yield staged
-        writer.end(staged)
-        entry.mode = staged.mode
+    @contextmanager
+    def writing(self, entry: Entry, replace: bool) -> Iterator[Any]:
+        """Yield the writer for an object, which then waits for :meth:`settle`, or replaces the object at its path.
+
+        :raises ObjectError: the object could not be replaced
+        """
+        if not replace:
+            yield self.writer
+            self.items[entry.id] = entry
+            return
+        with self.destination.writer(self.mode, self.options.links, True) as writer:
+            yield writer
+            [stored] = writer.publish()
+        if isinstance(stored, ObjectError):
+            raise stored
 
     def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> Storing:
         """Replace the different object at the path of an object, and record its copy mode in ``entry``.

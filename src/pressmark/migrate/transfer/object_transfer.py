@@ -137,13 +137,14 @@ class Transfer:
             some = [_Transferred(entry, self._host) for entry in planned[begin : begin + TOGETHER]]
             for item in some:
                 self._go_on(item)
-            waiting = [item for item in some if item.staged is not None]
-            copying = monotonic()
-            self._direction.writer.copy([item.staged for item in waiting])
-            copying = monotonic() - copying
-            for item in waiting:
-                item.seconds += copying / len(waiting)
-                self._go_on(item)
+            # An object may have more to copy after its first files.
+            while waiting := [item for item in some if item.staged is not None]:
+                copying = monotonic()
+                self._direction.writer.copy([item.staged for item in waiting])
+                copying = monotonic() - copying
+                for item in waiting:
+                    item.seconds += copying / len(waiting)
+                    self._go_on(item)
             for item in some:
                 if item.error is not None:
                     self._try_again(item)

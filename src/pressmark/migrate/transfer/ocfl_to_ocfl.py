@@ -33,7 +33,7 @@ from pressmark.migrate.transfer.direction import CopyRecorder, Storing
 from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests, read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import SourceCopy, copy_source
+from pressmark.stores.object_sources import SourceCopy
 from pressmark.stores.ocfl.history import version_names
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, logical_files, read_inventory, sidecar_name
 from pressmark.stores.ocfl.root import OcflRoot
@@ -91,12 +91,12 @@ class OcflToOcfl(BulkDirection):
 
     def replace(self, entry: Entry, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> Storing:
         """Copy the versions that the object at the path does not have yet, one by one."""
-        yield from ()  # each version is written at once
         path = self.source_path(entry)
         check_ocfl_object(entry, path, self.destination.version)
         target = os.path.join(self._base, encode_fs(entry.target))
         for name in _later_versions(entry, path, target, ours, theirs[0]):
-            self._copy_version(entry, self._next_version(entry, name, read_regular(target + b"/" + _INVENTORY)), ours)
+            version = self._next_version(entry, name, read_regular(target + b"/" + _INVENTORY))
+            yield from self._copy_version(entry, version, ours)
         if read_regular(target + b"/" + _INVENTORY) != read_regular(path + b"/" + _INVENTORY):
             raise ObjectError(self.destination.root, entry.id, "changed", "changed by another run; migrate it again")
         return True
@@ -116,7 +116,7 @@ class OcflToOcfl(BulkDirection):
             raise TransferError("exists_different", "version", what)
         return found
 
-    def _copy_version(self, entry: Entry, version: UnfinishedVersion, ours: FileDigests) -> None:
+    def _copy_version(self, entry: Entry, version: UnfinishedVersion, ours: FileDigests) -> Iterator[Staged]:
         """Copy a version aside, compare it with its inventory and what was read before, and add it to the object.
 
         :raises SourceError: of kind ``mismatch``
@@ -137,7 +137,9 @@ class OcflToOcfl(BulkDirection):
         try:
             with object_errors(self.destination.root, entry.id):
                 os.mkdir(room)
-                copy = copy_source(source, staged, mode=self.mode, algorithms=algorithms, on_file=compare)
+                copy = SourceCopy(source, staged, "refuse", algorithms=algorithms, on_file=compare)
+                yield Staged(entry.id, encode_fs(entry.target), staged, copy)
+                copy.raise_error()
                 entry.mode = copy.mode
                 longest = b"/" + encode_fs(name) + copy.longest
                 self.destination.refuse_too_long(entry.id, encode_fs(entry.target), longest)

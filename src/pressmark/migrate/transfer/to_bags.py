@@ -45,18 +45,17 @@ class ToBags(Direction):
         verbatim = self.options.source_kind == "bags"
         if verbatim or is_bag(content):
             try:
-                return self._adopt(entry, content, replace)
+                return (yield from self._adopt(entry, content, replace))
             except ObjectError as error:
                 if verbatim or error.kind != "improper":
                     raise
         return (yield from self._wrap(entry, content, replace))
 
-    def _adopt(self, entry: Entry, content: Content, replace: bool) -> bool:
+    def _adopt(self, entry: Entry, content: Content, replace: bool) -> Storing:
         """Store the bag itself."""
         copied = CopyRecorder(entry, content)
         rename = self.options.renames() and not replace
         at = self.source_path(entry) if self.options.source_kind == "bags" else content.top
-        mode = "rename" if rename else self.mode
 
         def check(bag: bytes) -> None:
             if not rename:
@@ -68,17 +67,9 @@ class ToBags(Direction):
                 check_unchanged(content)
 
         given = content.by_name() if at is None else at
-        how: dict[str, Any] = {"mode": mode, "check": check}
-        how |= {"algorithms": copied.algorithms, "on_file": copied.file}
-        if replace:
-            with self.destination.writer(self.mode, replace=True) as writer:
-                entry.mode = writer.adopt(entry.id, given, **how)
-                [stored] = writer.publish()
-            if isinstance(stored, ObjectError):
-                raise stored
-        else:
-            entry.mode = self.writer.adopt(entry.id, given, **how)
-            self.items[entry.id] = entry
+        with self.writing(entry, replace) as writer:
+            copying = {"algorithms": copied.algorithms, "on_file": copied.file}
+            entry.mode = yield from writer.adopt(entry.id, given, rename=rename, check=check, **copying)
         if not rename:
             self.record_copied(entry, content)
         return replace
