@@ -20,7 +20,6 @@ from pressmark.errors import IdentifierError, MigrationError, quoted
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import Entry
-from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Migrate, OnEvent
 from pressmark.migrate.options import Options, make_options
 from pressmark.migrate.planning.conflicts import (
@@ -32,7 +31,6 @@ from pressmark.migrate.planning.conflicts import (
     ignores_case,
 )
 from pressmark.migrate.planning.plan import Plan, write_record
-from pressmark.migrate.planning.previous_runs import PreviousRuns
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
@@ -43,7 +41,9 @@ from pressmark.threads import Threads, require_use, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
+    from pressmark.migrate.id_index import IdentifierIndex
     from pressmark.migrate.planning.lists import IdentifierMap
+    from pressmark.migrate.planning.previous_runs import PreviousRuns
     from pressmark.tabular.identifiers import Identifiers
 
 __all__ = ["catch_up", "make_plan", "plan"]
@@ -135,6 +135,9 @@ def catch_up(
         earlier run is missing
     :raises JobError: rows or entries of a run are damaged, or the work folder cannot be used
     """
+    from pressmark.migrate.id_index import IdentifierIndex  # few plans continue a run
+    from pressmark.migrate.planning.previous_runs import PreviousRuns
+
     first = Plan.of(before)
     folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
     if state(first.work) != "finished":
@@ -283,6 +286,7 @@ class _Planning:
 
     def read_map(self, given: IdentifierMap) -> None:
         """Read the map of new identifiers."""
+        from pressmark.migrate.id_index import IdentifierIndex  # most plans have no map
         from pressmark.migrate.planning.lists import map_lines, read_map
 
         self._map = self._resources.enter_context(IdentifierIndex(self._folder))

@@ -27,7 +27,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import NameRules
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.content import Content, File, entries_of
-from pressmark.migrate.transfer.reading import check_ocfl_object, check_rest, read_content, read_target
+from pressmark.migrate.transfer.reading import read_content, read_target
 from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.staging_writer import Staged
 
@@ -146,6 +146,8 @@ class Direction(ABC):
         """
         content = read_content(self.options, self.source, entry)
         if self.options.source_kind == "ocfl" and self.options.improper != "take":
+            from pressmark.migrate.transfer.ocfl_content import check_ocfl_object, check_rest  # only for OCFL objects
+
             # Whether an object is valid does not depend on where it goes.
             path = self.source_path(entry)
             version = cast("OcflRoot", self.source).version

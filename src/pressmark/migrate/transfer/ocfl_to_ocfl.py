@@ -30,7 +30,8 @@ from pressmark.migrate.object_digest import (
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files
 from pressmark.migrate.transfer.direction import CopyRecorder, Storing
-from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests, read_content
+from pressmark.migrate.transfer.ocfl_content import check_ocfl_object, compare_digests
+from pressmark.migrate.transfer.reading import read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import SourceCopy
