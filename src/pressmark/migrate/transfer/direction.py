@@ -46,6 +46,8 @@ class Direction(ABC):
     :param options: options of the migration
     :ivar source: the source of the objects
     :ivar destination: the destination of the objects
+    :ivar mode: how files are copied
+    :ivar renames: whether objects are moved by renaming their directories
     :raises StoreError: the source or the destination cannot be used
     """
 
@@ -54,6 +56,7 @@ class Direction(ABC):
         self.source = options.open_source()
         self.destination: Any = cast("Any", options.open_destination())  # of the kind that a subclass stores in
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
+        self.renames = options.renames()
         # The chunk is flushed as a whole.
         durable = not can_flush_filesystem()
         self.writer: Any = self.destination.writer(self.mode, options.links, durable_places=durable)
@@ -87,17 +90,27 @@ class Direction(ABC):
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
-    def store(self, entry: Entry, source: Any, replace: bool, **options: Any) -> Storing:
+    def store(
+        self, entry: Entry, content: Content, replace: bool, files: dict[str, str] | None = None, **options: Any
+    ) -> Storing:
         """Write an object aside, until :meth:`settle`; or replace the object at its path.
 
+        :param content: of the object
+        :param files: paths by name, without empty directories; :data:`None` for everything in the object
         :param options: of the ``begin`` of the destination's writer
         :return: as for :meth:`begin`
         """
+        source: Any = files or content.by_name()
+        links = "follow"  # the reader has refused links
+        if files is None and content.top is not None:
+            source, links = os.fsdecode(content.top), self.options.links
+        self.record_entries(entry, content)
         with self.writing(entry, replace) as writer:
-            staged = writer.begin(entry.id, source, **options)
+            staged = writer.begin(entry.id, source, links=links, **options)
             yield staged
             writer.end(staged)
             entry.mode = staged.mode
+        self.record_copied(entry, content)
         return replace
 
     @contextmanager

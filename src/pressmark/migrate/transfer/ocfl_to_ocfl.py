@@ -55,7 +55,6 @@ class OcflToOcfl(BulkDirection):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._from = os.path.abspath(os.fsencode(self.source.root))
-        self._renames = options.renames()
         # The lock of the source, held while a batch of objects is moved.
         self._lock = ExitStack()
         self._has_lock = False
@@ -64,7 +63,7 @@ class OcflToOcfl(BulkDirection):
     def __enter__(self) -> Self:
         self._stack.push(super().__exit__)
         super().__enter__()
-        if self._renames:
+        if self.renames:
             self._staging = self._stack.enter_context(self.source.staging())
         return self
 
@@ -79,7 +78,7 @@ class OcflToOcfl(BulkDirection):
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = self.source_path(entry)
-        if self._renames:
+        if self.renames:
             with object_errors(self.source.root, entry.source_id):
                 self._inventory(entry, path)  # an object that is gone is not invalid
                 check_ocfl_object(entry, path, self.destination.version)
@@ -217,12 +216,12 @@ class OcflToOcfl(BulkDirection):
         if not items:
             return
         try:
-            committed = list(self.writer.commit(self._prune_above if self._renames else None))
+            committed = list(self.writer.commit(self._prune_above if self.renames else None))
         finally:
             self._lock.close()
             self._has_lock = False
         results = [(items[staged.identifier], error) for staged, error in committed]
-        if self._renames:
+        if self.renames:
             # Directories that could not be removed at once.
             self.prune(entry for entry, error in results if error is None)
         yield from results

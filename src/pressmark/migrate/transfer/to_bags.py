@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_info import BagInfo
@@ -41,7 +40,6 @@ class ToBags(Direction):
 
     def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
-        self.record_entries(entry, content)
         verbatim = self.options.source_kind == "bags"
         if verbatim or is_bag(content):
             try:
@@ -53,8 +51,9 @@ class ToBags(Direction):
 
     def _adopt(self, entry: Entry, content: Content, replace: bool) -> Storing:
         """Store the bag itself."""
+        self.record_entries(entry, content)
         copied = CopyRecorder(entry, content)
-        rename = self.options.renames() and not replace
+        rename = self.renames and not replace
         at = self.source_path(entry) if self.options.source_kind == "bags" else content.top
 
         def check(bag: bytes) -> None:
@@ -87,15 +86,12 @@ class ToBags(Direction):
             compare(found[0], content.known)
             check_unchanged(content)
 
-        given = content.by_name() if content.top is None else os.fsdecode(content.top)
-        links: Any = self.options.links if content.top is not None else "follow"
         info = {WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {}
-        is_stored = yield from self.store(entry, given, replace, links=links, info=info, check=check)
+        is_stored = yield from self.store(entry, content, replace, info=info, check=check)
         (read,) = found
         entry.files = len(read.digests)
         entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         entry.digest = read.whole
-        self.record_copied(entry, content)
         return is_stored
 
     def _listed(self, bag: bytes) -> list[tuple[bytes, Mapping[str, str]]]:
