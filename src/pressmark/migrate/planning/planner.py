@@ -52,6 +52,7 @@ _EVERY = 0.5  # seconds between two events
 # Objects that are planned together, and that one thread examines together.
 _BATCH, _GROUP = 1024, 128
 _BLOCK = 4096
+_MEMORY = 64 << 20  # bytes for sorting paths; the rest is sorted on disk
 # Files and directories that the destination adds to each object.
 _ADDED = {"ocfl": (5, 3), "bags": (4, 2), "pairtree": (0, 2), "vitro": (0, 1)}
 
@@ -170,18 +171,14 @@ def make_plan(
     new_ids: IdentifierMap | None = None,
     check_space: bool = True,
     threads: int | None = None,
-    memory: int = 64 << 20,
     chunk_objects: int = jobs.FILES,
-    chunk_bytes: int = jobs.BYTES,
     selection: PreviousRuns | None = None,
     on_event: OnEvent | None = None,
 ) -> Plan:
     """Write a plan, or refuse it: see :func:`plan` for parameters and errors.
 
     :param work: the work folder; a plan in it whose run has not started is replaced
-    :param memory: bytes for sorting paths; the rest is sorted on disk
     :param chunk_objects: objects in a chunk
-    :param chunk_bytes: bytes in a chunk
     :param selection: the objects that the runs before a catch-up have migrated
     """
     folder = os.path.abspath(os.fspath(work))
@@ -197,13 +194,13 @@ def make_plan(
         if options.copy_mode == "reflink" and mode != "reflink":
             what = "the destination's file system cannot clone files; use --copy-mode copy or auto"
             raise MigrationError(options.source, options.destination, what)
-        planning = _Planning(options, folder, resolve_threads(threads), (chunk_objects, chunk_bytes), resources)
+        planning = _Planning(options, folder, resolve_threads(threads), chunk_objects, resources)
         planning.selection = selection
         planning.on_event = on_event or planning.on_event
-        mapping = selection.new_ids() if new_ids is None and selection is not None else new_ids
+        mapping = selection.plan.new_ids() if new_ids is None and selection is not None else new_ids
         if mapping is not None:
             planning.read_map(mapping)
-        with PathIndex(Path(folder), memory=memory) as paths:
+        with PathIndex(Path(folder), memory=_MEMORY) as paths:
             listed = None if ids is None else lists.HashedIdentifiers(ids, column, crlf)
             planning.plan_objects(None if listed is None else iter(listed), paths)
             planning.ids_sha256 = "" if listed is None else listed.sha256
@@ -252,7 +249,7 @@ class _Planning:
         options: Options,
         folder: str,
         threads: int,
-        size: tuple[int, int],
+        chunk_objects: int,
         resources: ExitStack,
     ) -> None:
         self.selection: PreviousRuns | None = None
@@ -276,7 +273,7 @@ class _Planning:
         self._known = resources.enter_context(OutputFile(os.path.join(folder, KNOWN)))
         self._entries = resources.enter_context(OutputFile(os.path.join(folder, ENTRIES)))
         # Chunks are cut as entries are written.
-        self._builder = jobs.ChunkBuilder("objects", ENTRIES, *size, threads)
+        self._builder = jobs.ChunkBuilder("objects", ENTRIES, chunk_objects, workers=threads)
         self._chunks: list[jobs.Chunk] = []
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):

@@ -29,7 +29,7 @@ from pressmark.migrate.object_digest import (
 )
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files
-from pressmark.migrate.transfer.direction import CopyRecorder, Storing
+from pressmark.migrate.transfer.direction import Storing
 from pressmark.migrate.transfer.ocfl_content import check_ocfl_object, compare_digests
 from pressmark.migrate.transfer.reading import read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
@@ -153,25 +153,24 @@ class OcflToOcfl(BulkDirection):
         if self.options.move:
             self.record_entries(entry, read_content(self.options, self.source, entry))
         room = self.writer.new_path()
-        copied = CopyRecorder(entry, Content([], {}, []))
-        digests: dict[bytes, dict[str, str]] = {}
+        digests: dict[str, dict[str, str]] = {}
 
-        def note(name: bytes, outcome: Any) -> None:
-            copied.file(name, outcome)
-            digests[name] = outcome.digests
+        def note(name: bytes, outcome: Outcome) -> None:
+            digests[decode_fs(name)] = outcome.digests or {}
 
         try:
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry, path)
             copy = SourceCopy(path, room, "refuse", algorithms=algorithms, on_file=note)
             yield Staged(entry.id, encode_fs(entry.target), room, copy)
+            entry.files, entry.bytes = copy.files, copy.size
             with object_errors(self.source.root, entry.source_id):
                 copy.raise_error()
             entry.mode = copy.mode
             checked = check_ocfl_object(entry, room, self.destination.version)
             for file in checked.unread_files():
-                compare_digests(file, digests[file.path])
-            entry.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
+                compare_digests(file, digests[decode_fs(file.path)])
+            entry.digest = _newest_digest(room, digests)
             self.writer.adopt(entry.id, room, self.places.get(entry.id))
         except BaseException:
             with suppress(OSError):  # the rest is removed with the directory of the run
