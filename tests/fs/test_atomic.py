@@ -15,7 +15,7 @@ from pressmark.fixity import Outcome
 from pressmark.fixity.manifests import write_manifest
 from pressmark.fs.atomic import OutputFile, Replacement, is_temporary, open_output, replace_file, temporary, write_new
 from pressmark.html import check_writable, write_page
-from pressmark.migrate.reporting.formats import replaced
+from pressmark.migrate.reporting.report import replaced
 
 PARTS = [None, "file.new"]
 

@@ -97,6 +97,7 @@ class ChunkBuilder:
         self._parts = None if workers is None else PARTS * workers
         self._number = self._start = self._stop = self._count = self._bytes = 0
         self._all = (0, 0)  # entries and bytes of all chunks so far
+        self._most, self._most_bytes = self._limits()  # of the next chunk
         self._directory: object = None
 
     def add(self, length: int, nbytes: int, directory: object) -> Chunk | None:
@@ -106,9 +107,8 @@ class ChunkBuilder:
         :param nbytes: size of the item
         :param directory: directory of the item; compared with ``==``
         """
-        most, most_bytes = self._limits()
-        full = self._count >= most or self._bytes >= most_bytes
-        overfull = self._count >= 2 * most or self._bytes >= 2 * most_bytes
+        full = self._count >= self._most or self._bytes >= self._most_bytes
+        overfull = full and (self._count >= 2 * self._most or self._bytes >= 2 * self._most_bytes)
         done = self.rest() if overfull or (full and directory != self._directory) else None
         self._directory = directory
         self._stop += length
@@ -117,6 +117,7 @@ class ChunkBuilder:
         return done
 
     def _limits(self) -> tuple[int, ...]:
+        """Return the entries and the bytes that fill the next chunk."""
         if self._parts is None:
             return self._limit
         return tuple(
@@ -132,4 +133,5 @@ class ChunkBuilder:
         self._number += 1
         self._all = (self._all[0] + self._count, self._all[1] + self._bytes)
         self._start, self._count, self._bytes = self._stop, 0, 0
+        self._most, self._most_bytes = self._limits()
         return done

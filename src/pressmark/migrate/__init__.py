@@ -25,8 +25,7 @@ if TYPE_CHECKING:
         PlanEntry as PlanEntry,
         Row as Row,
     )
-    from pressmark.migrate.execution.driver import RunOptions as RunOptions
-    from pressmark.migrate.execution.run import resume as resume, run as run
+    from pressmark.migrate.execution.run import RunOptions as RunOptions, resume as resume, run as run
     from pressmark.migrate.execution.run_result import Run as Run
     from pressmark.migrate.execution.verify import verify as verify
     from pressmark.migrate.job import PHASES as PHASES
@@ -47,8 +46,7 @@ __all__, __getattr__, __dir__ = face(
     __name__,
     {
         ".entry": "GOOD SOURCE_KEPT STATUSES Entry PlanEntry Row",
-        ".execution.driver": "RunOptions",
-        ".execution.run": "resume run",
+        ".execution.run": "RunOptions resume run",
         ".execution.run_result": "Run",
         ".execution.verify": "verify",
         ".job": "PHASES",

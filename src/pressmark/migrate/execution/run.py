@@ -1,5 +1,5 @@
-"""A run: the destination is created, chunks are processed, then their rows are merged; a move removes the sources of
-verified objects, and merges the rows again.
+"""A run: the destination is created, workers process the chunks, then their rows are merged; a move removes the sources
+of verified objects, and merges the rows again.
 
 A resumed run skips the chunks that have a receipt and repeats everything after them.
 :mod:`pressmark.migrate.workdir` lists the files of a run.
@@ -8,37 +8,69 @@ A resumed run skips the chunks that have a receipt and repeats everything after 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.fs.beneath import open_regular
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.entry import GOOD, SOURCE_KEPT, read_entries
-from pressmark.migrate.execution.driver import Driver, RunOptions, make_folder, open_folder
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, read_entries
 from pressmark.migrate.execution.run_result import MergedRows, Run, merge_rows, write_remaining
-from pressmark.migrate.job import Migrate, Remove
+from pressmark.migrate.job import Migrate, OnEvent, Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
 from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, REMOVAL, ROWS, state
 from pressmark.reports import Progress
+from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.migrate.planning.lists import IdentifierMap
     from pressmark.tabular.identifiers import Identifiers
 
-__all__ = ["resume", "run"]
+__all__ = ["Driver", "RunOptions", "make_folder", "open_folder", "resume", "run"]
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of a run.
+
+    ``workers``
+        chunks processed at a time; :data:`None` for one per core, or per thread of the cluster
+    ``threads``
+        use threads of this process instead of processes
+    ``executor``
+        any of :mod:`concurrent.futures`, such as mpi4py's
+    ``client``
+        of a Dask cluster, see :func:`pressmark.jobs.dask_client`
+    ``max_errors``
+        stop after more than this number of objects failed
+    ``on_event``
+        called with :class:`~pressmark.reports.Progress`
+    ``stop``
+        called regularly; once it returns :data:`True`, no more chunks are started
+    """
+
+    workers: int | None
+    threads: bool
+    executor: Executor | None
+    client: Any
+    max_errors: int | None
+    on_event: OnEvent | None
+    stop: Callable[[], bool] | None
 
 
 def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) -> Run:
     """Run a plan.
 
     :param plan_or_work: the plan, or its work folder
-    :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`
+    :param how: see :class:`RunOptions`
     :raises MigrationError: the run has already started (use :func:`resume`), or the destination has another layout
     :raises StoreError: the destination cannot be created
     :raises JobError: the run cannot continue
@@ -68,7 +100,7 @@ def resume(
     :param options: the options of this call; refused if they differ from those of the run
     :param ids: as for :func:`plan`, with ``column`` and ``crlf``; refused if the plan had other identifiers
     :param new_ids: as for :func:`plan`; refused if the plan had another map
-    :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`
+    :param how: see :class:`RunOptions`
     :raises MigrationError: there is no plan, or the run was started with different options
     :raises JobError: the run cannot continue
     """
@@ -195,3 +227,110 @@ def _prune_source(plan: Plan) -> int:
             with suppress(OSError):
                 pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
     return pruned
+
+
+# --- the workers ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Processes chunks: see :class:`RunOptions`."""
+
+    workers: int | None = None
+    threads: bool = False
+    executor: Executor | None = None
+    client: Any = None
+    max_errors: int | None = None
+    on_event: OnEvent | None = None
+    stop: Callable[[], bool] | None = None
+
+    def report(self, event: Progress) -> None:
+        """Report an event if there is a listener."""
+        if self.on_event is not None:
+            self.on_event(event)
+
+    def drive(self, job: Any, work: jobs.WorkFolder, phase: str, plan: Plan, before: jobs.Summary) -> jobs.Summary:
+        """Process the chunks without a receipt.
+
+        :param phase: the word for events
+        :param plan: the number of objects and bytes
+        :param before: the totals of the chunks with a receipt
+        :raises JobError: the run cannot start or continue
+        """
+        reporter = _ProgressReporter(phase, plan, before, self.report)
+        how: dict[str, Any] = {
+            "on_receipt": reporter.add,
+            "on_progress": reporter.set_running,
+            "max_errors": self.max_errors,
+            "stop": self.stop,
+        }
+        if self.client is not None:
+            return jobs.run_dask(job, work, self.client, self.workers, **how)
+        if self.executor is not None:
+            count = self.workers or getattr(self.executor, "_max_workers", None) or os.cpu_count() or 1
+            return jobs.run_executor(job, work, self.executor, count, **how)
+        return jobs.run_local(job, work, self.workers, self.threads, **how)
+
+
+class _ProgressReporter:
+    """Turns receipts, and the progress of chunks that run, into events."""
+
+    def __init__(self, phase: str, plan: Plan, done: jobs.Summary, on_event: Callable[[Progress], object]) -> None:
+        self._phase = phase
+        self._plan = plan
+        self._on_event = on_event
+        self._objects, self._bytes = done.n, done.bytes
+        self._running = (0, 0)  # objects and bytes
+        self._failed = done.errors
+        self._report()
+
+    def add(self, receipt: jobs.Receipt) -> None:
+        """Report a chunk that is done."""
+        self._objects += receipt.n
+        self._bytes += receipt.bytes
+        self._failed += receipt.errors
+        # The chunk runs no more.
+        objects, nbytes = self._running
+        self._running = (max(0, objects - receipt.n), max(0, nbytes - receipt.bytes))
+        self._report()
+
+    def set_running(self, objects: int, nbytes: int) -> None:
+        """Report what the chunks that run have done."""
+        if (objects, nbytes) != self._running:
+            self._running = (objects, nbytes)
+            self._report()
+
+    def _report(self) -> None:
+        plan = self._plan
+        objects, nbytes = self._objects + self._running[0], self._bytes + self._running[1]
+        self._on_event(Progress(self._phase, objects, nbytes, self._failed, plan.objects, plan.bytes))
+
+
+# --- jobs over the rows of a run --------------------------------------------------------------------------------------
+
+
+def open_folder(path: str) -> jobs.WorkFolder | None:
+    """Open the work folder of a job over rows; :data:`None` if it does not exist."""
+    return jobs.WorkFolder.open(path) if os.path.exists(os.path.join(path, "run.json")) else None
+
+
+def make_folder(path: str, job: Any, rows: str, workers: int | None) -> jobs.WorkFolder:
+    """Create the work folder of a job over rows.
+
+    :param workers: number of workers; :data:`None` for one per core
+    """
+    return jobs.WorkFolder.create(path, job, _row_chunks(rows, resolve_threads(workers)), {"rows": sha256_of(rows)})
+
+
+def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
+    """Yield the chunks of a file of rows, for a work folder beside the file."""
+    builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
+    with open_regular(path) as lines:
+        for line in lines:
+            row = Entry.parse(line)
+            done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
+            if done is not None:
+                yield done
+    rest = builder.rest()
+    if rest is not None:
+        yield rest

@@ -15,7 +15,7 @@ from pressmark.fs.atomic import Replacement
 from pressmark.fs.beneath import open_regular
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import GOOD, Entry
-from pressmark.migrate.execution.driver import Driver, RunOptions, make_folder, open_folder
+from pressmark.migrate.execution.run import Driver, RunOptions, make_folder, open_folder
 from pressmark.migrate.execution.run_result import Run, merge_rows
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Verify
@@ -34,7 +34,7 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
     An interrupted verification is resumed; after a finished verification, a new one starts.
 
     :param plan_or_work: the plan of the run, or its work folder
-    :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`
+    :param how: see :class:`~pressmark.migrate.execution.run.RunOptions`
     :return: the verification, for :func:`pressmark.migrate.report`
     :raises MigrationError: the run is not finished, or the work folder of an earlier run is missing
     :raises JobError: the verification cannot continue, or rows are damaged

@@ -20,7 +20,6 @@ from pressmark.errors import IdentifierError, MigrationError, quoted
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import Entry
-from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Migrate, OnEvent
 from pressmark.migrate.options import Options, make_options
 from pressmark.migrate.planning.conflicts import (
@@ -32,7 +31,6 @@ from pressmark.migrate.planning.conflicts import (
     ignores_case,
 )
 from pressmark.migrate.planning.plan import Plan, write_record
-from pressmark.migrate.planning.previous_runs import PreviousRuns
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
@@ -43,7 +41,9 @@ from pressmark.threads import Threads, require_use, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
+    from pressmark.migrate.id_index import IdentifierIndex
     from pressmark.migrate.planning.lists import IdentifierMap
+    from pressmark.migrate.planning.previous_runs import PreviousRuns
     from pressmark.tabular.identifiers import Identifiers
 
 __all__ = ["catch_up", "make_plan", "plan"]
@@ -52,6 +52,7 @@ _EVERY = 0.5  # seconds between two events
 # Objects that are planned together, and that one thread examines together.
 _BATCH, _GROUP = 1024, 128
 _BLOCK = 4096
+_MEMORY = 64 << 20  # bytes for sorting paths; the rest is sorted on disk
 # Files and directories that the destination adds to each object.
 _ADDED = {"ocfl": (5, 3), "bags": (4, 2), "pairtree": (0, 2), "vitro": (0, 1)}
 
@@ -135,6 +136,9 @@ def catch_up(
         earlier run is missing
     :raises JobError: rows or entries of a run are damaged, or the work folder cannot be used
     """
+    from pressmark.migrate.id_index import IdentifierIndex  # few plans continue a run
+    from pressmark.migrate.planning.previous_runs import PreviousRuns
+
     first = Plan.of(before)
     folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
     if state(first.work) != "finished":
@@ -167,18 +171,14 @@ def make_plan(
     new_ids: IdentifierMap | None = None,
     check_space: bool = True,
     threads: int | None = None,
-    memory: int = 64 << 20,
     chunk_objects: int = jobs.FILES,
-    chunk_bytes: int = jobs.BYTES,
     selection: PreviousRuns | None = None,
     on_event: OnEvent | None = None,
 ) -> Plan:
     """Write a plan, or refuse it: see :func:`plan` for parameters and errors.
 
     :param work: the work folder; a plan in it whose run has not started is replaced
-    :param memory: bytes for sorting paths; the rest is sorted on disk
     :param chunk_objects: objects in a chunk
-    :param chunk_bytes: bytes in a chunk
     :param selection: the objects that the runs before a catch-up have migrated
     """
     folder = os.path.abspath(os.fspath(work))
@@ -194,13 +194,13 @@ def make_plan(
         if options.copy_mode == "reflink" and mode != "reflink":
             what = "the destination's file system cannot clone files; use --copy-mode copy or auto"
             raise MigrationError(options.source, options.destination, what)
-        planning = _Planning(options, folder, resolve_threads(threads), (chunk_objects, chunk_bytes), resources)
+        planning = _Planning(options, folder, resolve_threads(threads), chunk_objects, resources)
         planning.selection = selection
         planning.on_event = on_event or planning.on_event
-        mapping = selection.new_ids() if new_ids is None and selection is not None else new_ids
+        mapping = selection.plan.new_ids() if new_ids is None and selection is not None else new_ids
         if mapping is not None:
             planning.read_map(mapping)
-        with PathIndex(Path(folder), memory=memory) as paths:
+        with PathIndex(Path(folder), memory=_MEMORY) as paths:
             listed = None if ids is None else lists.HashedIdentifiers(ids, column, crlf)
             planning.plan_objects(None if listed is None else iter(listed), paths)
             planning.ids_sha256 = "" if listed is None else listed.sha256
@@ -249,7 +249,7 @@ class _Planning:
         options: Options,
         folder: str,
         threads: int,
-        size: tuple[int, int],
+        chunk_objects: int,
         resources: ExitStack,
     ) -> None:
         self.selection: PreviousRuns | None = None
@@ -273,7 +273,7 @@ class _Planning:
         self._known = resources.enter_context(OutputFile(os.path.join(folder, KNOWN)))
         self._entries = resources.enter_context(OutputFile(os.path.join(folder, ENTRIES)))
         # Chunks are cut as entries are written.
-        self._builder = jobs.ChunkBuilder("objects", ENTRIES, *size, threads)
+        self._builder = jobs.ChunkBuilder("objects", ENTRIES, chunk_objects, workers=threads)
         self._chunks: list[jobs.Chunk] = []
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
@@ -283,6 +283,7 @@ class _Planning:
 
     def read_map(self, given: IdentifierMap) -> None:
         """Read the map of new identifiers."""
+        from pressmark.migrate.id_index import IdentifierIndex  # most plans have no map
         from pressmark.migrate.planning.lists import map_lines, read_map
 
         self._map = self._resources.enter_context(IdentifierIndex(self._folder))
@@ -413,11 +414,9 @@ class _Planning:
                 )
             )
             return None
-        at_target = [ConflictMember(record.id, record.path, examined.target)]
-        if size.unreadable is not None:
-            self.conflicts.add("unreadable", at_target, size.unreadable)
-        if size.left_out is not None:
-            self.conflicts.add("left-out", at_target, size.left_out)
+        for kind, why in (("unreadable", size.unreadable), ("left-out", size.left_out)):
+            if why is not None:
+                self.conflicts.add(kind, [ConflictMember(record.id, record.path, examined.target)], why)
         if examined.conflict is not None:
             kind, path, why = examined.conflict
             self.conflicts.add(kind, [ConflictMember(record.id, record.path, path or None)], why)
@@ -431,7 +430,7 @@ class _Planning:
             encapsulation=record.encapsulation,
         ).line()
         self._entries.write(line)
-        self._add_chunk(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))
+        self._add_chunk(self._builder.add(len(line), size.bytes, record.path.rpartition("/")[0]))
         totals = self.totals
         totals.objects += 1
         totals.files += size.files

@@ -53,13 +53,6 @@ class PreviousRuns:
         """Record an object that is in the source, but is left out because it is invalid."""
         self._index.find([identifier])
 
-    def new_ids(self) -> Iterator[tuple[str, str]] | None:
-        """Return the map of the run; :data:`None` if it had none.
-
-        :raises MigrationError: the map is damaged
-        """
-        return self.plan.new_ids()
-
     def gone(self) -> Iterator[str]:
         """Yield the identifiers of migrated objects that are no longer in the source, after processing all other
         objects."""

@@ -14,20 +14,19 @@ from pressmark import _kernels
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import Entry, TransferError, status_of_problem
-from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import entries_digest, entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
 from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of, list_tree
-from pressmark.migrate.transfer.reading import bag_directory, locate_source, ocfl_content, read_content
+from pressmark.migrate.transfer.reading import bag_directory, locate_source, read_content
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.inventory import INVENTORY
-from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 if TYPE_CHECKING:
     from pressmark.stores import OcflRoot
+    from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["Measure", "SourceObjects", "measure"]
 
@@ -158,6 +157,8 @@ class SourceObjects:
 
     def listed(self, identifiers: Iterator[str]) -> Iterator[StoreObject | Entry]:
         """Yield the objects of a list, each once."""
+        from pressmark.migrate.id_index import IdentifierIndex  # most plans have no list
+
         listed = self._resources.enter_context(IdentifierIndex(self._folder))
         listed.fill((identifier, "") for identifier in identifiers)
         for identifier, _first, number, _same in listed.repeated():
@@ -266,9 +267,9 @@ def measure(store: Store, records: Sequence[StoreObject], options: Options) -> I
 
 def _tree(store: Store, record: StoreObject, options: Options) -> bytes | None:
     """Return the directory that contains just the files of an object; :data:`None` if only the store knows them."""
-    top = os.path.join(os.fsencode(store.root), encode_fs(record.path))
+    top = os.fsencode(store.root) + b"/" + encode_fs(record.path)
     if record.encapsulation is not None:
-        return os.path.join(top, encode_fs(record.encapsulation))
+        return top + b"/" + encode_fs(record.encapsulation)
     return top if options.source_kind == "ocfl" and options.verbatim else None
 
 
@@ -322,10 +323,12 @@ def _files(
         files = _below(os.path.join(os.fsencode(store.root), encode_fs(record.path)), directories)
         empty += [name for name, _path in directories]
         return files, None
-    if isinstance(found, OcflObject):
+    if store.kind == "ocfl":
+        from pressmark.migrate.transfer.ocfl_content import ocfl_content  # only for OCFL objects
+
         # Files keep their content paths when another version renames them.
         inventory.append((INVENTORY_ENTRY, os.stat(os.path.join(found.path, encode_fs(INVENTORY)))))
-        content = ocfl_content(found)
+        content = ocfl_content(cast("OcflObject", found))
     elif is_bag:
         identifier = record.id or ""
         entry = Entry(identifier, identifier, record.path, "", encapsulation=record.encapsulation)

@@ -37,7 +37,7 @@ class Targets:
         self._layout = options.resulting_layout()
         content_paths = options.destination_options.get("content_paths")
         self._content_paths = None if content_paths is None else layout_from_config(content_paths)
-        self._root = os.fsencode(options.destination)
+        self._is_reserved = stores.store_class(options.to).is_reserved
 
     def paths(self, identifiers: Sequence[str]) -> list[TargetPath]:
         """Return the paths of objects, relative to the destination's root."""
@@ -71,7 +71,7 @@ class Targets:
         why = self._unstorable(identifier, path)
         if why is not None:
             return None, "unmapped", why
-        if stores.store_class(self._kind).is_reserved(encode_fs(path)):
+        if self._is_reserved(encode_fs(path)):
             what = f"the store reserves the path {quoted(path)} for itself; choose another layout"
             return None, "reserved", what
         return path, "", ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pressmark.errors import ObjectError
@@ -26,7 +27,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import NameRules
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.content import Content, File, entries_of
-from pressmark.migrate.transfer.reading import check_ocfl_object, check_rest, read_content, read_target
+from pressmark.migrate.transfer.reading import read_content, read_target
 from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.staging_writer import Staged
 
@@ -45,6 +46,8 @@ class Direction(ABC):
     :param options: options of the migration
     :ivar source: the source of the objects
     :ivar destination: the destination of the objects
+    :ivar mode: how files are copied
+    :ivar renames: whether objects are moved by renaming their directories
     :raises StoreError: the source or the destination cannot be used
     """
 
@@ -53,6 +56,7 @@ class Direction(ABC):
         self.source = options.open_source()
         self.destination: Any = cast("Any", options.open_destination())  # of the kind that a subclass stores in
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
+        self.renames = options.renames()
         # The chunk is flushed as a whole.
         durable = not can_flush_filesystem()
         self.writer: Any = self.destination.writer(self.mode, options.links, durable_places=durable)
@@ -86,29 +90,44 @@ class Direction(ABC):
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
-    def store(self, entry: Entry, source: Any, replace: bool, **options: Any) -> Storing:
+    def store(
+        self, entry: Entry, content: Content, replace: bool, files: dict[str, str] | None = None, **options: Any
+    ) -> Storing:
         """Write an object aside, until :meth:`settle`; or replace the object at its path.
 
+        :param content: of the object
+        :param files: paths by name, without empty directories; :data:`None` for everything in the object
         :param options: of the ``begin`` of the destination's writer
         :return: as for :meth:`begin`
         """
-        if replace:
-            with self.destination.writer(self.mode, self.options.links, True) as writer:
-                yield from self._stage(writer, entry, source, options)
-                [stored] = writer.publish()
-            if isinstance(stored, ObjectError):
-                raise stored
-            return True
-        yield from self._stage(self.writer, entry, source, options)
-        self.items[entry.id] = entry
-        return False
+        source: Any = files or content.by_name()
+        links = "follow"  # the reader has refused links
+        if files is None and content.top is not None:
+            source, links = os.fsdecode(content.top), self.options.links
+        self.record_entries(entry, content)
+        with self.writing(entry, replace) as writer:
+            staged = writer.begin(entry.id, source, links=links, **options)
+            yield staged
+            writer.end(staged)
+            entry.mode = staged.mode
+        self.record_copied(entry, content)
+        return replace
 
-    @staticmethod
-    def _stage(writer: Any, entry: Entry, source: Any, options: dict[str, Any]) -> Iterator[Staged]:
-        staged = writer.begin(entry.id, source, **options)
-        yield staged
-        writer.end(staged)
-        entry.mode = staged.mode
+    @contextmanager
+    def writing(self, entry: Entry, replace: bool) -> Iterator[Any]:
+        """Yield the writer for an object, which then waits for :meth:`settle`, or replaces the object at its path.
+
+        :raises ObjectError: the object could not be replaced
+        """
+        if not replace:
+            yield self.writer
+            self.items[entry.id] = entry
+            return
+        with self.destination.writer(self.mode, self.options.links, True) as writer:
+            yield writer
+            [stored] = writer.publish()
+        if isinstance(stored, ObjectError):
+            raise stored
 
     def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> Storing:
         """Replace the different object at the path of an object, and record its copy mode in ``entry``.
@@ -140,6 +159,8 @@ class Direction(ABC):
         """
         content = read_content(self.options, self.source, entry)
         if self.options.source_kind == "ocfl" and self.options.improper != "take":
+            from pressmark.migrate.transfer.ocfl_content import check_ocfl_object, check_rest  # only for OCFL objects
+
             # Whether an object is valid does not depend on where it goes.
             path = self.source_path(entry)
             version = cast("OcflRoot", self.source).version

@@ -119,7 +119,7 @@ class Transfer:
 
     def _batches(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         """Yield the objects that are moved into the destination together."""
-        most = RENAMES if self._options.renames() else BATCH
+        most = RENAMES if self._direction.renames else BATCH
         batch: list[Entry] = []
         size = 0
         for entry in entries:
@@ -137,13 +137,14 @@ class Transfer:
             some = [_Transferred(entry, self._host) for entry in planned[begin : begin + TOGETHER]]
             for item in some:
                 self._go_on(item)
-            waiting = [item for item in some if item.staged is not None]
-            copying = monotonic()
-            self._direction.writer.copy([item.staged for item in waiting])
-            copying = monotonic() - copying
-            for item in waiting:
-                item.seconds += copying / len(waiting)
-                self._go_on(item)
+            # An object may have more to copy after its first files.
+            while waiting := [item for item in some if item.staged is not None]:
+                copying = monotonic()
+                self._direction.writer.copy([item.staged for item in waiting])
+                copying = monotonic() - copying
+                for item in waiting:
+                    item.seconds += copying / len(waiting)
+                    self._go_on(item)
             for item in some:
                 if item.error is not None:
                     self._try_again(item)
@@ -219,7 +220,7 @@ class Transfer:
         """Record an error, unless it may pass; return whether it was recorded."""
         entry = item.entry
         failure = self._failure(error)
-        if failure.status == "source_missing" and self._options.renames():
+        if failure.status == "source_missing" and self._direction.renames:
             if self._was_moved(entry, item.planned):
                 return True
             failure = self._perhaps_moved(entry, failure)

@@ -7,15 +7,14 @@ it that became empty are removed, because an OCFL storage root must not contain 
 
 from __future__ import annotations
 
-import hashlib
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, Self
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.moves import prune_empty_parents, remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import Entry, TransferError
@@ -29,22 +28,14 @@ from pressmark.migrate.object_digest import (
 )
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files
-from pressmark.migrate.transfer.direction import CopyRecorder, Storing
-from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests, read_content
+from pressmark.migrate.transfer.direction import Storing
+from pressmark.migrate.transfer.ocfl_content import check_ocfl_object, compare_digests
+from pressmark.migrate.transfer.reading import read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import SourceCopy, copy_source
-from pressmark.stores.ocfl.declarations import OBJECT, declaration
+from pressmark.stores.object_sources import SourceCopy
 from pressmark.stores.ocfl.history import version_names
-from pressmark.stores.ocfl.inventory import (
-    ALGORITHMS,
-    INVENTORY,
-    InventoryError,
-    logical_files,
-    read_inventory,
-    sidecar_digest,
-    sidecar_name,
-)
+from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, logical_files, read_inventory, sidecar_name
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
 from pressmark.stores.ocfl.writing.bulk_writer import StagedObject
@@ -63,7 +54,6 @@ class OcflToOcfl(BulkDirection):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._from = os.path.abspath(os.fsencode(self.source.root))
-        self._renames = options.renames()
         # The lock of the source, held while a batch of objects is moved.
         self._lock = ExitStack()
         self._has_lock = False
@@ -72,7 +62,7 @@ class OcflToOcfl(BulkDirection):
     def __enter__(self) -> Self:
         self._stack.push(super().__exit__)
         super().__enter__()
-        if self._renames:
+        if self.renames:
             self._staging = self._stack.enter_context(self.source.staging())
         return self
 
@@ -87,8 +77,9 @@ class OcflToOcfl(BulkDirection):
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = self.source_path(entry)
-        if self._renames:
-            if not self._is_sound(entry, path):
+        if self.renames:
+            with object_errors(self.source.root, entry.source_id):
+                self._inventory(entry, path)  # an object that is gone is not invalid
                 check_ocfl_object(entry, path, self.destination.version)
             entry.mode = "rename"
             self.writer.adopt(entry.id, path, self.places.get(entry.id))
@@ -99,13 +90,13 @@ class OcflToOcfl(BulkDirection):
 
     def replace(self, entry: Entry, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> Storing:
         """Copy the versions that the object at the path does not have yet, one by one."""
-        yield from ()  # each version is written at once
         path = self.source_path(entry)
         check_ocfl_object(entry, path, self.destination.version)
         target = os.path.join(self._base, encode_fs(entry.target))
         for name in _later_versions(entry, path, target, ours, theirs[0]):
-            self._copy_version(entry, self._next_version(entry, name, _read(target + b"/" + _INVENTORY)), ours)
-        if _read(target + b"/" + _INVENTORY) != _read(path + b"/" + _INVENTORY):
+            version = self._next_version(entry, name, read_regular(target + b"/" + _INVENTORY))
+            yield from self._copy_version(entry, version, ours)
+        if read_regular(target + b"/" + _INVENTORY) != read_regular(path + b"/" + _INVENTORY):
             raise ObjectError(self.destination.root, entry.id, "changed", "changed by another run; migrate it again")
         return True
 
@@ -124,7 +115,7 @@ class OcflToOcfl(BulkDirection):
             raise TransferError("exists_different", "version", what)
         return found
 
-    def _copy_version(self, entry: Entry, version: UnfinishedVersion, ours: FileDigests) -> None:
+    def _copy_version(self, entry: Entry, version: UnfinishedVersion, ours: FileDigests) -> Iterator[Staged]:
         """Copy a version aside, compare it with its inventory and what was read before, and add it to the object.
 
         :raises SourceError: of kind ``mismatch``
@@ -145,7 +136,9 @@ class OcflToOcfl(BulkDirection):
         try:
             with object_errors(self.destination.root, entry.id):
                 os.mkdir(room)
-                copy = copy_source(source, staged, mode=self.mode, algorithms=algorithms, on_file=compare)
+                copy = SourceCopy(source, staged, "refuse", algorithms=algorithms, on_file=compare)
+                yield Staged(entry.id, encode_fs(entry.target), staged, copy)
+                copy.raise_error()
                 entry.mode = copy.mode
                 longest = b"/" + encode_fs(name) + copy.longest
                 self.destination.refuse_too_long(entry.id, encode_fs(entry.target), longest)
@@ -154,66 +147,29 @@ class OcflToOcfl(BulkDirection):
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
 
-    def _is_sound(self, entry: Entry, path: bytes) -> bool:
-        """Return whether an object is valid by a quick check; otherwise the full check decides.
-
-        The quick check covers the most frequent objects: one version, and nothing beside it.
-        """
-        with object_errors(self.source.root, entry.source_id):
-            try:
-                names = set(os.listdir(path))
-                data = _read(path + b"/" + _INVENTORY)
-            except (FileNotFoundError, NotADirectoryError):
-                raise self._missing(entry) from None
-            try:
-                document = read_inventory(data)
-                algorithm, head = document["digestAlgorithm"], encode_fs(document["head"])
-                contents = sorted(paths for listed in document["manifest"].values() for paths in listed)
-                folder = encode_fs(document.get("contentDirectory", "content"))
-            except (InventoryError, KeyError, TypeError, AttributeError):
-                return False
-            if algorithm not in ALGORITHMS or document.get("id") != entry.source_id or len(document["versions"]) != 1:
-                return False
-            sidecar = encode_fs(sidecar_name(algorithm))
-            name, declared = declaration(OBJECT, self.destination.version)
-            if names != {name, _INVENTORY, sidecar, head}:
-                return False
-            version = path + b"/" + head
-            inside = os.listdir(version)
-            if {*inside, folder} != {_INVENTORY, sidecar, folder}:
-                return False
-            digest = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
-            if sidecar_digest(_read(path + b"/" + sidecar)) != digest or _read(path + b"/" + name) != declared:
-                return False
-            found: list[str] = []
-            if folder in inside:
-                _regular(version + b"/" + folder, decode_fs(head + b"/" + folder + b"/"), found)
-            return sorted(found) == contents and _read(version + b"/" + _INVENTORY) == data
-
     def _copy(self, entry: Entry, path: bytes) -> Iterator[Staged]:
         """Copy an object aside, and compare all copied files with its inventories."""
         if self.options.move:
             self.record_entries(entry, read_content(self.options, self.source, entry))
         room = self.writer.new_path()
-        copied = CopyRecorder(entry, Content([], {}, []))
-        digests: dict[bytes, dict[str, str]] = {}
+        digests: dict[str, dict[str, str]] = {}
 
-        def note(name: bytes, outcome: Any) -> None:
-            copied.file(name, outcome)
-            digests[name] = outcome.digests
+        def note(name: bytes, outcome: Outcome) -> None:
+            digests[decode_fs(name)] = outcome.digests or {}
 
         try:
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry, path)
             copy = SourceCopy(path, room, "refuse", algorithms=algorithms, on_file=note)
             yield Staged(entry.id, encode_fs(entry.target), room, copy)
+            entry.files, entry.bytes = copy.files, copy.size
             with object_errors(self.source.root, entry.source_id):
                 copy.raise_error()
             entry.mode = copy.mode
             checked = check_ocfl_object(entry, room, self.destination.version)
             for file in checked.unread_files():
-                compare_digests(file, digests[file.path])
-            entry.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
+                compare_digests(file, digests[decode_fs(file.path)])
+            entry.digest = _newest_digest(room, digests)
             self.writer.adopt(entry.id, room, self.places.get(entry.id))
         except BaseException:
             with suppress(OSError):  # the rest is removed with the directory of the run
@@ -222,16 +178,23 @@ class OcflToOcfl(BulkDirection):
 
     def _algorithms(self, entry: Entry, path: bytes) -> tuple[str, ...]:
         try:
-            document = read_inventory(_read(path + b"/" + _INVENTORY))
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._missing(entry) from None
+            document = read_inventory(self._inventory(entry, path))
         except InventoryError as error:
             raise ObjectError(self.source.root, entry.source_id, "improper", f"{INVENTORY}: {error}") from None
         algorithm = document.get("digestAlgorithm")
         return (ALGORITHM, algorithm) if algorithm == "sha256" else (ALGORITHM,)
 
-    def _missing(self, entry: Entry) -> ObjectError:
-        return ObjectError(self.source.root, entry.source_id, "missing", f"no object at {entry.source!r}")
+    def _inventory(self, entry: Entry, path: bytes) -> bytes:
+        """Return the inventory of an object in the source.
+
+        :raises ObjectError: of kind ``missing``
+        :raises OSError: it cannot be read
+        """
+        try:
+            return read_regular(path + b"/" + _INVENTORY)
+        except (FileNotFoundError, NotADirectoryError):
+            what = f"no object at {entry.source!r}"
+            raise ObjectError(self.source.root, entry.source_id, "missing", what) from None
 
     def read_target(self, entry: Entry) -> list[FileDigests]:
         self.finish_target(entry)
@@ -251,12 +214,12 @@ class OcflToOcfl(BulkDirection):
         if not items:
             return
         try:
-            committed = list(self.writer.commit(self._prune_above if self._renames else None))
+            committed = list(self.writer.commit(self._prune_above if self.renames else None))
         finally:
             self._lock.close()
             self._has_lock = False
         results = [(items[staged.identifier], error) for staged, error in committed]
-        if self._renames:
+        if self.renames:
             # Directories that could not be removed at once.
             self.prune(entry for entry, error in results if error is None)
         yield from results
@@ -292,7 +255,7 @@ def _later_versions(entry: Entry, source: bytes, target: bytes, ours: FileDigest
     :param theirs: those of the object in the destination
     :raises TransferError: the object in the destination is not an earlier state of the other
     """
-    newest, before = (read_inventory(_read(path + b"/" + _INVENTORY)) for path in (source, target))
+    newest, before = (read_inventory(read_regular(path + b"/" + _INVENTORY)) for path in (source, target))
     later = [name for name in version_names(newest) if name not in before["versions"]]
     replaced = {INVENTORY, sidecar_name(newest["digestAlgorithm"])}
     for name in sorted({*ours.digests, *theirs.digests}):
@@ -308,33 +271,6 @@ def _newest_digest(path: bytes, digests: Mapping[str, Mapping[str, str]]) -> str
 
     :param digests: of the content files, by path within the object
     """
-    document = read_inventory(_read(path + b"/" + _INVENTORY))
+    document = read_inventory(read_regular(path + b"/" + _INVENTORY))
     files = {logical: digests[content][ALGORITHM] for logical, content, _digest in logical_files(document)}
     return object_digest(files)
-
-
-def _regular(folder: bytes, below: str, found: list[str]) -> None:
-    """Append the paths of regular files with one link; for anything else, a path that no manifest lists."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            name = below + decode_fs(entry.name)
-            if entry.is_dir(follow_symlinks=False):
-                before = len(found)
-                _regular(entry.path, name + "/", found)
-                if len(found) == before:
-                    found.append(name + "/")
-                continue
-            status = entry.stat(follow_symlinks=False)
-            found.append(name if stat.S_ISREG(status.st_mode) and status.st_nlink == 1 else name + "/")
-
-
-def _read(path: bytes) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
-    try:
-        size = os.fstat(descriptor).st_size
-        data = os.read(descriptor, size + 1)
-        while len(data) < size and (more := os.read(descriptor, size - len(data))):
-            data += more
-        return data
-    finally:
-        os.close(descriptor)

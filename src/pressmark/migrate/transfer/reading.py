@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from pressmark.errors import PressmarkError
-from pressmark.fixity import ALGORITHMS, hash_file
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of, status_of_problem
+from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, read_files, with_known
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import (
@@ -19,43 +18,29 @@ from pressmark.migrate.transfer.content import (
     content_of,
     link_error,
     list_tree,
-    listed,
 )
-from pressmark.reports import ERROR
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import SourceError, object_errors
-from pressmark.stores.ocfl.checking.checked import Checked, ContentFile
-from pressmark.stores.ocfl.checking.object_check import check_object
-from pressmark.stores.ocfl.checking.object_tree import StoredTree
-from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.ocfl_object import OcflObject
-from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.stored_object import status_of
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_object import BagObject
+    from pressmark.stores.ocfl.ocfl_object import OcflObject
     from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = [
     "bag_directory",
-    "check_ocfl_object",
-    "check_rest",
-    "compare_digests",
     "encapsulated",
     "has_recorded_digests",
     "locate_source",
     "locate_target",
     "object_path",
-    "ocfl_content",
     "read_content",
     "read_target",
     "target_files",
     "verify_object",
 ]
-
-# Problems of a content file that copying it meets, too.
-_OF_COPYING = frozenset({"content-missing", "content-unreadable"})
 
 
 def locate_source(options: Options, store: Store, record: StoreObject) -> StoredObject:
@@ -94,8 +79,10 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     if top is not None:
         return _tree(store, entry, top, entry.encapsulation, follow)
     found = locate_source(options, store, entry.in_source())
-    if isinstance(found, OcflObject):
-        return ocfl_content(found)
+    if store.kind == "ocfl":
+        from pressmark.migrate.transfer.ocfl_content import ocfl_content  # only for OCFL objects
+
+        return ocfl_content(cast("OcflObject", found))
     bag = bag_directory(store, found)
     if bag is not None:
         from pressmark.migrate.transfer.bag_content import check_bag, with_manifests  # only for bags
@@ -164,108 +151,6 @@ def _refuse_links(top: bytes, names: list[str]) -> None:
                 raise link_error(path)
 
 
-def ocfl_content(found: OcflObject) -> Content:
-    """Return the files of an object's version, with the digests of its inventory."""
-    document = found.inventory
-    algorithm = str(document.get("digestAlgorithm"))
-    known: dict[str, dict[str, str]] = {algorithm: {}} if algorithm in ALGORITHMS else {}
-    contents: dict[str, list[str]] = {}
-    for logical, content, digest in logical_files(document, found.version):
-        contents.setdefault(content, []).append(logical)
-        if known:
-            known[algorithm][logical] = digest.lower()
-    fixity = document.get("fixity")
-    for name, block in fixity.items() if isinstance(fixity, dict) else ():
-        if name not in ALGORITHMS or not isinstance(block, dict):
-            continue
-        for digest, paths in block.items():
-            for path in paths if isinstance(paths, list) else ():
-                for logical in contents.get(path, ()):
-                    known.setdefault(name, {})[logical] = str(digest).lower()
-    files = [(encode_fs(name), path) for name, path in found.files()]
-    return Content(files, known, [], unversioned=_unversioned(found))
-
-
-def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
-    """Check an object against the specification, apart from its content.
-
-    :param directory: the object, or a copy of it
-    :param root_version: the version of OCFL that its storage root declares
-    :param content: what another kind of store will contain: copying it reports missing files, and a copy has no hard
-        links
-    :raises TransferError: the object is invalid
-    """
-    storage = LocalStorage(directory)
-    checked = check_object(StoredTree(storage, b"", storage.scan(b"")), root_version)
-    wrong = [one for one in checked.problems if one.severity == ERROR]
-    if content is not None:
-        copied = {path for _name, path in content.files}
-        wrong = [
-            one
-            for one in wrong
-            if one.kind != "hard-link"
-            and not (one.kind in _OF_COPYING and os.path.join(directory, encode_fs(one.path)) in copied)
-        ]
-    if wrong:
-        what = f"{decode_fs(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
-        raise TransferError(
-            status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
-        )
-    if checked.identifier != entry.source_id:
-        what = f"its inventory has the identifier {checked.identifier!r}"
-        raise TransferError("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
-    return checked
-
-
-def check_rest(checked: Checked, directory: bytes, content: Content) -> None:
-    """Compare the content of a valid object that is not migrated, such as that of other versions, with its digests.
-
-    :param content: what is migrated, which is compared as it is copied
-    :raises FileError: a file cannot be read
-    :raises TransferError: a file is damaged
-    """
-    migrated = {path for _name, path in content.files}
-    for file in checked.unread_files():
-        path = os.path.join(directory, file.path)
-        algorithms = [name for name in file.digests if name in ALGORITHMS]
-        if path in migrated or not algorithms:
-            continue
-        found = hash_file(path, algorithms)
-        compare_digests(file, found)
-
-
-def compare_digests(file: ContentFile, found: Mapping[str, str]) -> None:
-    """Compare the digests of a content file with those of the inventory.
-
-    :param found: its digests, of the algorithms that were computed
-    :raises TransferError: they differ
-    """
-    for algorithm, expected in file.digests.items():
-        digest = found.get(algorithm)
-        if digest is not None and digest != expected.lower():
-            where = f"{decode_fs(file.path)}: its {algorithm} is {digest}"
-            raise TransferError("digest_mismatch", "mismatch", f"{where}, not {expected} as in the inventory")
-
-
-def _unversioned(found: OcflObject) -> list[str]:
-    """Return descriptions of everything in an OCFL object that is not in one version.
-
-    :raises ObjectError: the object cannot be read
-    """
-    texts = []
-    others = len(found.inventory["versions"]) - 1
-    if others:
-        which = "older" if found.version == found.inventory["head"] else "other"
-        texts.append(f"1 {which} version" if others == 1 else f"{others} {which} versions")
-    unversioned = found.unversioned()
-    rest = [path for path in unversioned if not path.startswith(MUTABLE_HEAD)]
-    if len(rest) < len(unversioned):
-        texts.append(f"staged content in {decode_fs(MUTABLE_HEAD)} (commit it with ocfl-java first)")
-    if rest:
-        texts.append(listed(rest))
-    return texts
-
-
 # --- the destination --------------------------------------------------------------------------------------------------
 
 
@@ -289,9 +174,10 @@ def target_files(store: Store, entry: Entry) -> list[tuple[str, bytes]]:
 
 
 def _files_of(store: Store, entry: Entry, found: StoredObject) -> tuple[list[tuple[str, bytes]], _Digests]:
-    if isinstance(found, OcflObject):
-        algorithm = str(found.inventory.get("digestAlgorithm"))
-        known = {name: digest.lower() for name, _content, digest in logical_files(found.inventory)}
+    if store.kind == "ocfl":
+        inventory = cast("OcflObject", found).inventory
+        algorithm = str(inventory.get("digestAlgorithm"))
+        known = {name: digest.lower() for name, _content, digest in logical_files(inventory)}
         return list(found.files()), {algorithm: known}
     if bag_directory(store, found) is not None:
         return [(decode_fs(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
@@ -319,8 +205,8 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[F
             _drop_cache(path)
     read = read_files(files, with_known(known))
     compare(read, known, "the destination")
-    if thorough and isinstance(found, OcflObject):
-        _read_older(found)
+    if thorough and store.kind == "ocfl":
+        _read_older(cast("OcflObject", found))
     payload = read.below("data/") if store.kind == "bags" else None
     return [read] if payload is None else [read, payload]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
@@ -33,22 +32,21 @@ class ToBags(Direction):
 
     def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
-        self.record_entries(entry, content)
         verbatim = self.options.source_kind == "bags"
         if verbatim or is_bag(content):
             try:
-                return self._adopt(entry, content, replace)
+                return (yield from self._adopt(entry, content, replace))
             except ObjectError as error:
                 if verbatim or error.kind != "improper":
                     raise
         return (yield from self._wrap(entry, content, replace))
 
-    def _adopt(self, entry: Entry, content: Content, replace: bool) -> bool:
+    def _adopt(self, entry: Entry, content: Content, replace: bool) -> Storing:
         """Store the bag itself."""
+        self.record_entries(entry, content)
         copied = CopyRecorder(entry, content)
-        rename = self.options.renames() and not replace
+        rename = self.renames and not replace
         at = self.source_path(entry) if self.options.source_kind == "bags" else content.top
-        mode = "rename" if rename else self.mode
 
         def check(bag: bytes) -> None:
             if not rename:
@@ -60,17 +58,9 @@ class ToBags(Direction):
                 check_unchanged(content)
 
         given = content.by_name() if at is None else at
-        how: dict[str, Any] = {"mode": mode, "check": check}
-        how |= {"algorithms": copied.algorithms, "on_file": copied.file}
-        if replace:
-            with self.destination.writer(self.mode, replace=True) as writer:
-                entry.mode = writer.adopt(entry.id, given, **how)
-                [stored] = writer.publish()
-            if isinstance(stored, ObjectError):
-                raise stored
-        else:
-            entry.mode = self.writer.adopt(entry.id, given, **how)
-            self.items[entry.id] = entry
+        with self.writing(entry, replace) as writer:
+            copying = {"algorithms": copied.algorithms, "on_file": copied.file}
+            entry.mode = yield from writer.adopt(entry.id, given, rename=rename, check=check, **copying)
         if not rename:
             self.record_copied(entry, content)
         return replace
@@ -92,15 +82,12 @@ class ToBags(Direction):
             compare(found[0], content.known)
             check_unchanged(content)
 
-        given = content.by_name() if content.top is None else os.fsdecode(content.top)
-        links: Any = self.options.links if content.top is not None else "follow"
         info = {WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {}
-        is_stored = yield from self.store(entry, given, replace, links=links, info=info, check=check, on_file=note)
+        is_stored = yield from self.store(entry, content, replace, info=info, check=check, on_file=note)
         (read,) = found
         entry.files = len(read.digests)
         entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         entry.digest = read.whole
-        self.record_copied(entry, content)
         return is_stored
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
@@ -16,9 +16,10 @@ from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.reading import locate_target
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.ocfl.differences import compare_states
-from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["BulkDirection", "ToOcfl"]
 
@@ -88,6 +89,8 @@ class ToOcfl(BulkDirection):
 
     def replace(self, entry: Entry, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> Storing:
         """Write the files that differ as a new version of the object at the path."""
+        from pressmark.stores.ocfl.differences import compare_states  # not needed for a new object
+
         yield from ()  # the version is written at once
         found = cast("OcflObject", locate_target(self.destination, entry))
         algorithm = str(found.inventory["digestAlgorithm"])

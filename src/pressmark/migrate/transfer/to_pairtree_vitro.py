@@ -23,32 +23,27 @@ class ToPairtree(Direction):
         content = self.content(entry)
         top = content.top if entry.encapsulation is not None else None
         # Renaming a relative link would change its target.
-        if top is not None and self.options.renames() and not replace and not os.path.islink(top):
+        if top is not None and self.renames and not replace and not os.path.islink(top):
             self.writer.adopt(entry.id, top, entry.encapsulation)
             entry.mode = "rename"
             self.items[entry.id] = entry
             return False
-        self.record_entries(entry, content)
         copied = CopyRecorder(entry, content)
 
         def check(_staged: object) -> None:
             copied.finish()
             check_unchanged(content)
 
-        # A directory is copied with its empty directories.
-        given = os.fsdecode(content.top) if content.top is not None else content.by_name()
-        is_stored = yield from self.store(
+        stored = self.store(
             entry,
-            given,
+            content,
             replace,
-            links=self.options.links if content.top is not None else "follow",
             encapsulation=content.encapsulation,
             check=check,
             algorithms=copied.algorithms,
             on_file=copied.file,
         )
-        self.record_copied(entry, content)
-        return is_stored
+        return (yield from stored)
 
 
 class ToVitro(Direction):
@@ -65,17 +60,15 @@ class ToVitro(Direction):
         if b"/" in name:
             what = f"the file {decode_fs(name)!r} is in a directory, but a Vitro object is a single file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
-        self.record_entries(entry, content)
         copied = CopyRecorder(entry, content)
-        is_stored = yield from self.store(
+        stored = self.store(
             entry,
-            {decode_fs(name): os.fsdecode(path)},
+            content,
             replace,
-            links="follow",  # the reader has refused links
+            {decode_fs(name): os.fsdecode(path)},
             check=lambda _staged: copied.finish(),
             algorithms=copied.algorithms,
             # The stored name is encoded.
             on_file=lambda _stored, outcome: copied.file(name, outcome),
         )
-        self.record_copied(entry, content)
-        return is_stored
+        return (yield from stored)

@@ -24,7 +24,7 @@ New bags are directories. A serialized bag is listed, checked, returned as one f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,7 +57,7 @@ from pressmark.stores.bags.walk import (
     record_of,
 )
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, copy_source, identities_above, refuse_within
+from pressmark.stores.object_sources import SourceCopy, check_source, identities_above, refuse_within
 from pressmark.stores.objects import (
     CopyMode,
     ObjectSource,
@@ -412,17 +412,18 @@ class BagWriter(StagingWriter[_StagedBag]):
         identifier: str | bytes,
         bag: bytes | Mapping[str, Path],
         *,
-        mode: str,
+        rename: bool = False,
         check: Callable[[bytes], object] | None = None,
         **copying: Any,
-    ) -> str | None:
-        """Copy an existing bag, a directory or a serialized bag, to the private directory; or publish it without
-        copying it. Return how it was transferred.
+    ) -> Generator[Staged, None, str | None]:
+        """Store an existing bag, a directory or a serialized bag; return how it was transferred.
+
+        This is a generator. It yields the bag when :meth:`copy` is to copy its files, and goes on when they are copied.
 
         :param bag: base directory or file of the bag; or a mapping of all names in it to files
-        :param mode: as for :meth:`BagFolder.put`; or ``rename`` to move a bag on the same file system
+        :param rename: move the bag, which is on the same file system, without copying it
         :param check: called with the path of the bag; an exception discards it
-        :param copying: options of :func:`~pressmark.stores.object_sources.copy_source`
+        :param copying: ``algorithms`` and ``on_file`` of :class:`~pressmark.stores.object_sources.SourceCopy`
         :raises ObjectError: the bag cannot be stored; of kind ``improper``: it has a different identifier
         :raises IdentifierError: the identifier has no path in the folder
         """
@@ -432,14 +433,17 @@ class BagWriter(StagingWriter[_StagedBag]):
             file = os.path.basename(bag)
             place += file[len(archives.stem(file) or file) :]
         with object_errors(self._name, identifier), self._staged(identifier, place) as staged:
-            if mode != "rename" or isinstance(bag, Mapping):
-                staged.mode = copy_source(bag, staged.path, mode=mode, **copying).mode
+            if rename and isinstance(bag, bytes):
+                staged.path, staged.mode = bag, "rename"
+            else:
+                copy = staged.copy = SourceCopy(bag, staged.path, "refuse", **copying)
+                yield staged
+                copy.raise_error()
+                staged.mode = copy.mode
                 if isinstance(bag, Mapping):
                     os.makedirs(os.path.join(staged.path, b"data"), exist_ok=True)  # a bag without payload
                 if file:
                     staged.path = os.path.join(staged.path, file)
-            else:
-                staged.path, staged.mode = bag, mode
             own = self._store.walk.identifier_of(staged.path, place)
             if own != _text(identifier):
                 what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
