@@ -31,7 +31,7 @@ from pressmark.bagit.writing.payload import (
     payload_files,
     refuse_bag,
 )
-from pressmark.bagit.writing.small_folders import Digests, Entries, read_small_folders, small_files_now
+from pressmark.bagit.writing.small_folders import Digests, Entries, list_small_folders, read_small_folders, small_files
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.bagit.writing.write import Outcomes, read_payload
 from pressmark.errors import BagError
@@ -63,7 +63,7 @@ def create_in_place(
     """
     resolve_threads(options.threads)  # raises ValueError
     if ledger is None and _can_be_small(options):
-        [small] = _read_small([path], options, nested, [on_event])
+        [small] = _read_small([path], _real_paths([path]), options, nested, [on_event])
         if small is not None:
             [change] = enter([small.where], FORMAT, resume=False)
             if isinstance(change, Change):
@@ -129,20 +129,21 @@ def create_together(paths: Sequence[bytes], options: CreateOptions, nested: bool
     :return: :data:`None` for a directory that is left to :func:`create_in_place`: it needs special handling, or failed
     """
     workers = min(resolve_threads(options.threads), LOCKS // LEAST)
-    if not _can_be_small(options) or _are_nested(_real_paths(paths)):
+    bases = _real_paths(paths)
+    if not _can_be_small(options) or _are_nested(bases):
         yield from [None] * len(paths)
         return
     size = max(LEAST, min(LOCKS // workers, len(paths) // (4 * workers)))
-    batches = [paths[begin : begin + size] for begin in range(0, len(paths), size)]
+    batches = [bases[begin : begin + size] for begin in range(0, len(bases), size)]
     create = partial(_create_batch, options=options, nested=nested)
     for found in ordered_map(create, batches, threads=workers, name="pressmark-bags"):
         yield from found
 
 
-def _create_batch(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
-    notices: list[list[Problem]] = [[] for _path in paths]
+def _create_batch(bases: Sequence[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
+    notices: list[list[Problem]] = [[] for _base in bases]
     names = tuple(sorted(options.algorithms))
-    read = _read_small(paths, options, nested, [partial(_keep_notice, kept) for kept in notices])
+    read = _read_small(bases, bases, options, nested, [partial(_keep_notice, kept) for kept in notices])
     small = [one for one in read if one is not None]
     entered = enter([one.where for one in small], FORMAT, resume=False)
     changing = {change: one for change, one in zip(entered, small, strict=True) if isinstance(change, Change)}
@@ -178,8 +179,12 @@ def _create(changing: Mapping[Change, _Directory], options: CreateOptions, neste
 
     def check(ready: list[Change]) -> list[bool]:
         directories = [changing[change] for change in ready]
-        for one in directories:
-            one.call(one.check_unchanged)
+        small = [one for one in directories if isinstance(one, _SmallDirectory)]
+        listed = list_small_folders([one.where for one in small], STAGING)  # many in a call, when the first is checked
+        for one in small:
+            one.listed = listed
+        for directory in directories:
+            directory.call(directory.check_unchanged)
         return [one.error is None for one in directories]
 
     for change, one in changing.items():
@@ -262,7 +267,7 @@ class _WalkedDirectory(_Directory):
         self._base = base
         self._ledger = ledger
 
-    def _examine(self, _into: bytes) -> None:
+    def _examine(self, _destination: bytes) -> None:
         self.preflight.check_directory(self._base)
 
     def _outcomes(self) -> Outcomes:
@@ -299,7 +304,10 @@ class _SmallDirectory(_Directory):
 
     :param entries: what is in it
     :param digests: of the files
+    :ivar listed: yields its entries at the time of the check
     """
+
+    listed: Iterator[Entries | None]
 
     def __init__(
         self,
@@ -322,7 +330,7 @@ class _SmallDirectory(_Directory):
             if facts is None and b"/" not in path
         )
 
-    def _examine(self, _into: bytes) -> None:
+    def _examine(self, _destination: bytes) -> None:
         self.preflight.check_entries(self._entries)
 
     def _outcomes(self) -> Outcomes:
@@ -335,7 +343,7 @@ class _SmallDirectory(_Directory):
         return [path for path, _facts in self._entries if b"/" not in path]
 
     def _files_now(self) -> Iterator[FileFacts]:
-        return small_files_now(self.path, self.where, STAGING)
+        return small_files(self.path, next(self.listed))
 
 
 # --- directories of few small files -----------------------------------------------------------------------------------
@@ -347,10 +355,16 @@ def _can_be_small(options: CreateOptions) -> bool:
 
 
 def _read_small(
-    paths: Sequence[bytes], options: CreateOptions, nested: bool, listeners: Sequence[Listener]
+    paths: Sequence[bytes],
+    bases: Sequence[bytes],
+    options: CreateOptions,
+    nested: bool,
+    listeners: Sequence[Listener],
 ) -> list[_SmallDirectory | None]:
-    """Read directories of few small files; :data:`None` for one in which anything is unusual, or that is a bag."""
-    bases = _real_paths(paths)
+    """Read directories of few small files; :data:`None` for one in which anything is unusual, or that is a bag.
+
+    :param bases: the paths without links
+    """
     directories: list[_SmallDirectory | None] = []
     read = read_small_folders(bases, STAGING, options.algorithms)
     for path, base, found, on_event in zip(paths, bases, read, listeners, strict=True):

@@ -110,15 +110,12 @@ class Payload:
         :raises BagError: the bag cannot be created
         """
         self._on_event(Progress("examine"))
-        self._examine(os.path.realpath(destination))
+        self._examine(destination)
         self.preflight.raise_if_refused(self.path)
 
     @abstractmethod
-    def _examine(self, into: bytes) -> None:
-        """Check all files and directories.
-
-        :param into: real path of the future bag
-        """
+    def _examine(self, destination: bytes) -> None:
+        """Check all files and directories."""
 
     def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:
         """Yield path in the payload, kind and path of each file and directory; a directory precedes its content.
@@ -184,7 +181,8 @@ class Sources(Payload):
             if source.base is not None and is_inside(destination, source.path):
                 raise BagError(destination, "destination is inside a source; choose another destination")
 
-    def _examine(self, into: bytes) -> None:
+    def _examine(self, destination: bytes) -> None:
+        into = os.path.realpath(destination)
         for source in self._sources:
             if source.base is None:
                 self.preflight.check_file(source.path, source.status.st_size)

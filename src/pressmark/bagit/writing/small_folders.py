@@ -11,7 +11,7 @@ from pressmark.bagit.writing.payload import FileFacts, SourceChangedError
 from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
 
-__all__ = ["Digests", "Entries", "are_plain", "list_small_folders", "read_small_folders", "small_files_now"]
+__all__ = ["Digests", "Entries", "are_plain", "list_small_folders", "read_small_folders", "small_files"]
 
 # Larger directories are read by several threads, file by file.
 _SMALL = Wanted(entries=128, depth=16, total=256 << 10, file=256 << 10)
@@ -79,15 +79,13 @@ def _digests(tree: Tree, columns: dict[str, list[str | None]]) -> Digests:
     return [{name: cast(str, column[number]) for name, column in columns.items()} for number in numbers]
 
 
-def small_files_now(path: bytes, where: bytes, skip: bytes = b"") -> Iterator[FileFacts]:
+def small_files(path: bytes, now: Entries | None) -> Iterator[FileFacts]:
     """Return path, size and time of modification of the files of a directory that was small.
 
-    :param path: the directory as given, for the error
-    :param where: the directory
-    :param skip: a name in it to ignore
+    :param path: the directory, for the error
+    :param now: from :func:`list_small_folders`
     :raises SourceChangedError: it is no longer small
     """
-    [now] = list_small_folders([where], skip)
     if now is None:
         raise SourceChangedError(path)
     return ((path, facts[0], facts[1]) for path, facts in now if facts is not None)

@@ -156,7 +156,8 @@ def create_elsewhere(
             with new, contextlib.closing(outcomes):
                 for name, outcome in outcomes:
                     new.add(name, outcome)
-                return new.finish()
+                new.finish()
+            return new.info()
 
         return publish_new(destination, request, write, on_event)
 
@@ -242,8 +243,8 @@ class NewDirectory:
             self._tags.add_to_fetch(fetch_line(FetchEntry(url_below(self._fetch_base, inside), outcome.size, inside)))
         self._reader.add(path, outcome)
 
-    def finish(self) -> BagInfo:
-        """Add the tag files, and return the content of bag-info.txt.
+    def finish(self) -> None:
+        """Add the tag files.
 
         :raises BagError: a file could not be read, or was changed, added or removed
         :raises OSError: a file cannot be written
@@ -255,6 +256,9 @@ class NewDirectory:
             for path, status in reversed(self._payload.folders):
                 keep_status(os.path.join(self._data, path), status)
         add_tag_files(self._path, contents)
+
+    def info(self) -> BagInfo:
+        """Return the elements of bag-info.txt, which :meth:`finish` has written."""
         return self._tags.info()
 
 

@@ -20,7 +20,7 @@ from pressmark.bagit.writing.payload import (
     name_problems,
     why_unlistable,
 )
-from pressmark.bagit.writing.small_folders import are_plain, small_files_now
+from pressmark.bagit.writing.small_folders import are_plain, list_small_folders, small_files
 from pressmark.bagit.writing.write import NewDirectory
 from pressmark.errors import BagError
 from pressmark.fixity.hasher import CHANGED
@@ -152,7 +152,7 @@ class _SmallFolder(Payload):
         super().__init__(path, options, on_event)
         self._entries = entries
 
-    def _examine(self, _into: bytes) -> None:
+    def _examine(self, _destination: bytes) -> None:
         """Nothing in it can prevent the bag."""
 
     def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:
@@ -163,7 +163,8 @@ class _SmallFolder(Payload):
         top = real_path(self.path)
         folders = [b"", *(entry.name for entry in self._entries if entry.content is None)]
         self.folders = [(name, os.stat(os.path.join(top, name))) for name in folders]
-        return small_files_now(self.path, top)
+        [now] = list_small_folders([top], b"")
+        return small_files(self.path, now)
 
 
 class _Files(Payload):
@@ -177,7 +178,7 @@ class _Files(Payload):
         self._copy = copy
         self._entries: list[SourceEntry] = []
 
-    def _examine(self, _into: bytes) -> None:
+    def _examine(self, _destination: bytes) -> None:
         self._entries = list(self._copy.listed())
         for name, _content, _is_empty in self._entries:
             if is_unsafe_name(name):
