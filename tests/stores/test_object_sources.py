@@ -14,13 +14,20 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import copy_source
+from pressmark.stores.object_sources import Copier, SourceCopy
 from support.trees import snapshot, write
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> bytes:
     return os.fsencode(tmp_path)
+
+
+def copy_source(source: Any, target: bytes, links: str = "refuse", **how: Any) -> SourceCopy:
+    """Copy one source, and return its copy."""
+    [copy] = Copier("auto", set()).copy([SourceCopy(source, target, links, **how)])
+    copy.raise_error()
+    return copy
 
 
 def test_copying_a_directory_into_itself(folder: bytes, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Decides which files are hashed in lanes of vector registers, and which by hashlib.
 
 One lane is slower than hashlib; all lanes of a register together are faster. So lanes are faster for many files, and
-hashlib is faster for a single file, or a file that is much larger than the others.
+hashlib is faster for a single file, or a file that is much larger than the others. :func:`hash_trees` hashes files in
+memory in this way.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
+from types import ModuleType
 
 from pressmark import _kernels
 from pressmark._kernels.flushing import flush_file, flush_path
@@ -26,6 +27,7 @@ __all__ = [
     "flush_trees",
     "is_directory",
     "is_readable",
+    "step_kernels",
     "walk",
     "why_unreadable",
 ]
@@ -140,10 +142,14 @@ def flush_trees(*tops: bytes) -> None:
         first = list(islice(paths, ONE_BY_ONE))
 
 
+def step_kernels() -> ModuleType:
+    """Return the implementation that runs steps: the steps in C are calls of POSIX."""
+    return _kernels.load("pure") if os.name == "nt" else _kernels.active
+
+
 def _flush_each(paths: Sequence[bytes]) -> list[OSError]:
     """Flush files and directories one by one, in one call, and return the errors."""
-    kernels = _kernels.load("pure") if os.name == "nt" else _kernels.active
-    outcomes = kernels.run_steps(list(paths), [_FLUSH] * len(paths))
+    outcomes = step_kernels().run_steps(list(paths), [_FLUSH] * len(paths))
     return [
         OSError(number, os.strerror(number), path)
         for path, (number, _made, _lock) in zip(paths, outcomes, strict=True)

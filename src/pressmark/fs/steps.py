@@ -12,9 +12,8 @@ from errno import EEXIST
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from pressmark import _kernels
 from pressmark._kernels.records import ALONE, FLUSH, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
-from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
+from pressmark.fs.durable import can_flush_filesystem, flush_filesystem, step_kernels
 
 __all__ = [
     "ALONE",
@@ -87,10 +86,9 @@ def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[StepError | i
     :param lists: the steps of each directory; several may share a list
     :return: for each directory the descriptor of a file that was locked, which the caller closes, or -1; or the error
     """
-    kernels = _kernels.load("pure") if os.name == "nt" else _kernels.active  # the steps in C are calls of POSIX
     return [
         StepError(error, base, steps, made, lock) if error else lock
-        for base, steps, (error, made, lock) in zip(bases, lists, kernels.run_steps(bases, lists), strict=True)
+        for base, steps, (error, made, lock) in zip(bases, lists, step_kernels().run_steps(bases, lists), strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
@@ -34,8 +34,6 @@ __all__ = [
     "Task",
     "UnreadableSourceError",
     "check_source",
-    "copy_source",
-    "identities_above",
     "is_content",
     "plain_entries",
     "refuse_within",
@@ -307,23 +305,21 @@ def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
     return f"{why}; move it out of the source"
 
 
-def refuse_within(path: bytes, target: bytes, above: Collection[tuple[int, int]] | None = None) -> None:
+def refuse_within(path: bytes, target: bytes) -> None:
     """Refuse to copy a directory into itself.
 
-    :param above: :func:`identities_above` of the directory of ``target``, if they are known
     :raises SourceError: ``target`` is inside ``path``
     """
     with contextlib.suppress(OSError):  # no permission to look
         status = os.stat(path)
         if not stat.S_ISDIR(status.st_mode):
             return
-        inside = above if above is not None else identities_above(os.path.dirname(target))
-        if (status.st_dev, status.st_ino) in inside:
+        if (status.st_dev, status.st_ino) in _identities_above(os.path.dirname(target)):
             what = f"{os.fsdecode(path)}: cannot copy a directory into itself; specify its content instead"
             raise SourceError("source", what)
 
 
-def identities_above(place: bytes) -> frozenset[tuple[int, int]]:
+def _identities_above(place: bytes) -> frozenset[tuple[int, int]]:
     """Return devices and inodes of a directory and those above it.
 
     They identify directories by any name: for small objects, resolving paths would take a tenth of the time.
@@ -555,26 +551,6 @@ def _tasks(copies: Iterable[SourceCopy]) -> Iterator[tuple[tuple[SourceCopy, Any
                     break
         except Exception as error:
             copy.error = copy.error or error
-
-
-def copy_source(
-    source: ObjectSource | bytes,
-    target: bytes,
-    *,
-    mode: str = "auto",
-    links: str = "refuse",
-    algorithms: tuple[str, ...] = (),
-    on_file: Callable[[bytes, Outcome], object] | None = None,
-) -> SourceCopy:
-    """Copy one source, and return its copy; the parameters are those of :class:`SourceCopy` and :class:`Copier`.
-
-    :raises SourceError: the source cannot be stored
-    :raises OSError: the copy cannot be written
-    """
-    given = SourceCopy(source, target, links, algorithms=algorithms, on_file=on_file)
-    [copy] = Copier(mode, set()).copy([given])
-    copy.raise_error()
-    return copy
 
 
 def _size_of(source: object) -> int | None:

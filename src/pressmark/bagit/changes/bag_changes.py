@@ -14,7 +14,7 @@ from pressmark.fs import changes
 from pressmark.fs.changes import Change, ChangeError, ChangeFormat, Moves
 from pressmark.fs.durable import exists
 
-__all__ = ["FORMAT", "BagChange", "as_error_of_bag", "is_decided", "recover"]
+__all__ = ["FORMAT", "BagChange", "error_of_change", "is_decided", "recover"]
 
 FORMAT = ChangeFormat(STAGING, "pressmark_bag", 1, b"bagit.txt", b"data")
 
@@ -34,7 +34,7 @@ class BagChange:
     def __init__(self, base: bytes) -> None:
         [entered] = changes.enter([base], FORMAT)
         if not isinstance(entered, Change):
-            raise as_error_of_bag(entered, base)
+            raise error_of_change(entered, base)
         self.change = entered
         self.new = entered.new
         self.recovered = entered.recovered
@@ -72,10 +72,10 @@ class BagChange:
         moves = Moves.ordered(FORMAT, moves_out, moves_in, nested, discarded)
         [error] = changes.commit([self.change], request, [moves], [contents], alone=alone)
         if error is not None:
-            raise as_error_of_bag(error, self.change.base)
+            raise error_of_change(error, self.change.base)
 
 
-def as_error_of_bag(error: OSError | ChangeError, base: bytes) -> BagError:
+def error_of_change(error: OSError | ChangeError, base: bytes) -> BagError:
     """Return the error of a change as an error of the bag ``base``."""
     if not isinstance(error, ChangeError):
         return as_bag_error(error, os.path.join(base, STAGING), base)

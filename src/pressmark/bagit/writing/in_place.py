@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Event, Listener, Notice, refusing
-from pressmark.bagit.changes.bag_changes import FORMAT, BagChange, as_error_of_bag, is_decided, recover
+from pressmark.bagit.changes.bag_changes import FORMAT, BagChange, error_of_change, is_decided, recover
 from pressmark.bagit.walk import BagEntry
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import (
@@ -194,7 +194,7 @@ def _create(changing: Mapping[Change, _Directory], options: CreateOptions, neste
     errors = commit(list(ready), options.request(nested=nested), moves, contents, check=check, alone=APPEARED)
     for (change, one), error in zip(ready.items(), errors, strict=True):
         if error is not None and one.error is None:
-            one.error = as_error_of_bag(error, change.base)
+            one.error = error_of_change(error, change.base)
 
 
 class _Directory(Payload):
@@ -256,7 +256,7 @@ class _Directory(Payload):
 
 
 class _WalkedDirectory(_Directory):
-    """A directory that is walked.
+    """A directory of any size. Its files are read one after another.
 
     :param base: the open directory
     :param ledger: of files that need not be read again
@@ -300,7 +300,7 @@ class _WalkedDirectory(_Directory):
 
 
 class _SmallDirectory(_Directory):
-    """A directory of few small files with plain names, which were read.
+    """A directory of a few small files with plain names. All files are in memory.
 
     :param entries: what is in it
     :param digests: of the files

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import BinaryIO
 
 from pressmark.bagit.bag_info import BagInfo
@@ -73,7 +74,8 @@ def _write(
     lengths = [entry.length for entry in entries]
     nbytes = None if None in lengths else sum(filter(None, lengths))
     on_event(Progress("tag", of_items=len(entries), of_bytes=nbytes))
-    with TagWriter(options._replace(algorithms=algorithm_names(checksums[entries[0].path])), new) as tags:
+    options = options._replace(algorithms=algorithm_names(checksums[entries[0].path]))
+    with closing(TagWriter(options, new)) as tags:
         for entry in entries:
             tags.add_to_fetch(fetch_line(entry))
             tags.add(entry.path.removeprefix(BELOW_PAYLOAD), checksums[entry.path])

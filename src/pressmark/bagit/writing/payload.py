@@ -28,13 +28,11 @@ from pressmark.reports import Problem, Progress
 
 __all__ = [
     "APPEARED",
-    "ChangeDetector",
     "FileFacts",
     "Payload",
     "Preflight",
     "SourceChangedError",
     "Sources",
-    "empty_directories",
     "inner_path",
     "is_writable",
     "name_problems",
@@ -91,7 +89,7 @@ class Payload:
     def __init__(self, path: bytes, options: CreateOptions, on_event: Listener) -> None:
         self.path = path
         self.preflight = Preflight(options, on_event)
-        self.detector = ChangeDetector()
+        self.detector = _ChangeDetector()
         self.folders: list[tuple[bytes, os.stat_result]] = []
         self._on_event = on_event
 
@@ -216,7 +214,7 @@ class Sources(Payload):
                 self.folders.append((path, status))
 
 
-class ChangeDetector:
+class _ChangeDetector:
     """Fingerprints of the files that were read, to detect later changes."""
 
     def __init__(self) -> None:
@@ -370,7 +368,7 @@ class Preflight:
         sizes = [facts[0] for _path, facts in entries if facts is not None]
         self.files, self.bytes = len(sizes), sum(sizes)
         if len(sizes) < len(entries):
-            for path in empty_directories(entries):
+            for path in _empty_directories(entries):
                 self.warn(problem("directory-empty", path))
 
     def payload(self, base: BagDirectory) -> Iterator[BagEntry]:
@@ -506,7 +504,7 @@ def why_unlistable(path: bytes) -> str | None:
     return f"manifests cannot list this name: {reason}; rename it" if reason else None
 
 
-def empty_directories(entries: Sequence[tuple[bytes, object]]) -> list[bytes]:
+def _empty_directories(entries: Sequence[tuple[bytes, object]]) -> list[bytes]:
     """Return the paths of directories without content, which bags cannot record.
 
     :param entries: paths in the order of a walk, and :data:`None` for a directory

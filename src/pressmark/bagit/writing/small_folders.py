@@ -1,4 +1,4 @@
-"""Directories of few small files with plain names: many are read in one call, and no rule about names concerns them."""
+"""Directories of a few small files with plain names, which every bag can contain. One call reads many of them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def read_small_folders(
 
 
 def list_small_folders(bases: Sequence[bytes], skip: bytes) -> Iterator[Entries | None]:
-    """Yield the entries of directories as :func:`read_small_folders` does, without reading files; their sizes do not
-    matter."""
+    """Yield the entries of directories as :func:`read_small_folders` does, without reading the files, of any size."""
     for batch in trees(b"", bases, _LISTED._replace(skip=skip), 1):
         for tree in batch.trees:
             yield _entries(batch, tree, "unwanted")

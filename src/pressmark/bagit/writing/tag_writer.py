@@ -155,7 +155,7 @@ class ManifestWriter:
 
 
 class TagWriter:
-    """Writes the tag files of a new bag (2.1, 2.2), while its payload is read; a context manager.
+    """Writes the tag files of a new bag (2.1, 2.2), while its payload is read.
 
     :param options: of the bag
     :param folder: an empty directory for tag files that are large, and those that the options name
@@ -167,14 +167,6 @@ class TagWriter:
         self._manifests = ManifestWriter(folder, options.algorithms, hashed_by=options.algorithms)
         self._fetch: _NewFile | None = None
         self._computed: list[tuple[bytes, bytes]] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all files."""

@@ -16,8 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Listener
@@ -66,7 +65,7 @@ class PayloadReader:
     """Records the files of a payload as they are read: their digests in the manifests, and their problems.
 
     :param payload: examined
-    :param tags: writes the tag files; :meth:`finish` and :meth:`close` close it
+    :param tags: writes the tag files; the caller closes it
     :param stage: of the progress: ``hash``, ``copy`` or ``pack``
     """
 
@@ -115,7 +114,7 @@ def read_payload(payload: Payload, stage: str, outcomes: Outcomes, tags: TagWrit
     :raises OSError: a file cannot be written
     """
     reader = PayloadReader(payload, tags, stage, on_event)
-    with tags, contextlib.closing(outcomes):
+    with contextlib.closing(tags), contextlib.closing(outcomes):
         for path, outcome in outcomes:
             reader.add(path, outcome)
         return reader.finish()
@@ -153,7 +152,7 @@ def create_elsewhere(
                 outcomes = copy_files(new.copies(), options.algorithms, mode=mode, real=True, **how)
             else:
                 outcomes = hash_tasks(new.files(), options.algorithms, **how)
-            with new, contextlib.closing(outcomes):
+            with contextlib.closing(new), contextlib.closing(outcomes):
                 for name, outcome in outcomes:
                     new.add(name, outcome)
                 new.finish()
@@ -190,7 +189,7 @@ def publish_new(
 
 
 class NewDirectory:
-    """The directory of a new bag, which receives the payload file by file, and then the tag files; a context manager.
+    """The directory of a new bag. The payload is copied into it file by file, then the tag files are added.
 
     :param path: of the bag; it is created
     :param payload: examined
@@ -205,14 +204,6 @@ class NewDirectory:
         self._fetch_base = options.fetch_base
         self._tags = TagWriter(options, path)
         self._reader = PayloadReader(payload, self._tags, "copy" if self._fetch_base is None else "hash", on_event)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the files that are being written."""

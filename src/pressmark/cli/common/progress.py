@@ -45,6 +45,8 @@ __all__ = [
 DISPLAY_AFTER = 0.7
 DRAW_EVERY = 0.2  # seconds
 LOG_EVERY = 30.0  # seconds
+FLUSH_EVERY = 0.1  # seconds
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 # Lines are written in groups: the display is drawn again after each.
 LINES_AT_ONCE = 256
 
@@ -306,10 +308,6 @@ class LineProgress(Reporter):
         if counts.failed:
             text += f", {counts.failed:,} failed"
         return View("", text, read, size, seconds_left(read, size, seconds))
-
-
-FLUSH_EVERY = 0.1  # seconds
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def format_bytes(count: float) -> str:

@@ -27,7 +27,6 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from types import TracebackType
 from typing import Any, ClassVar, Literal
 
@@ -57,7 +56,7 @@ from pressmark.stores.bags.walk import (
     record_of,
 )
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import SourceCopy, check_source, identities_above, refuse_within
+from pressmark.stores.object_sources import SourceCopy, check_source
 from pressmark.stores.objects import (
     CopyMode,
     ObjectSource,
@@ -366,10 +365,6 @@ class BagWriter(StagingWriter[_StagedBag]):
         self._store.walk.index.save(soon=self._stored < 2)
         super().__exit__(kind, error, trace)
 
-    @cached_property
-    def _above(self) -> frozenset[tuple[int, int]]:
-        return identities_above(self.staging.path)
-
     def begin(  # type: ignore[override]  # it has no other options
         self,
         identifier: str | bytes,
@@ -395,8 +390,6 @@ class BagWriter(StagingWriter[_StagedBag]):
             check_source(source)
             old = self._old_in_turn(identifier, place)
             new = self.new_path()
-            if isinstance(source, (str, os.PathLike)):
-                refuse_within(os.fsencode(source), new, self._above)
             follow = links or self._links
             options = CreateOptions.from_arguments(store.algorithms, elements, follow, (), None, "parallel", None)
             copy = BagCopy(source, new, options, on_file)

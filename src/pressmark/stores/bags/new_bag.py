@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from pressmark.bagit.bag_info import BagInfo, unfolded
 from pressmark.bagit.changes import Listener, Notice
@@ -30,7 +30,7 @@ from pressmark.fs.durable import is_directory
 from pressmark.fs.names import decode_fs
 from pressmark.stores.bags.walk import IDENTIFIER
 from pressmark.stores.exceptions import SourceError, is_unsafe_name
-from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task, require_copied
+from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task, refuse_within, require_copied
 from pressmark.stores.objects import ObjectSource
 
 __all__ = ["BagCopy", "is_writable_identifier"]
@@ -91,6 +91,7 @@ class BagCopy(SourceCopy):
         fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
         if fault is not None:
             raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
+        refuse_within(given, self.target)
         return Sources([given], False, True, self._options, self._note)
 
     def add(self, key: bytes, outcome: Outcome) -> None:
@@ -114,7 +115,7 @@ class BagCopy(SourceCopy):
         :raises OSError: a file cannot be written
         """
         assert self._bag is not None
-        with self._source_errors(), self._payload, self._bag:
+        with self._source_errors(), self._payload, closing(self._bag):
             self._bag.finish()
         for path, _status in self._payload.folders:
             self.note_path(BELOW_PAYLOAD + path)
@@ -143,7 +144,7 @@ class BagCopy(SourceCopy):
 
 
 class _SmallFolder(Payload):
-    """A directory of few files with plain names.
+    """A directory of a few files with plain names.
 
     :param entries: what is in it
     """
@@ -153,7 +154,7 @@ class _SmallFolder(Payload):
         self._entries = entries
 
     def _examine(self, _destination: bytes) -> None:
-        """Nothing in it can prevent the bag."""
+        """A bag can contain every plain name."""
 
     def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:
         for name, content, _is_empty in self._entries:
@@ -168,7 +169,7 @@ class _SmallFolder(Payload):
 
 
 class _Files(Payload):
-    """The files, directories and content of a mapping, whose names may be anything.
+    """The files, directories and content of a mapping. Their names are checked.
 
     :param copy: of the mapping
     """
@@ -196,7 +197,7 @@ class _Files(Payload):
                 yield name, "file", content
 
     def check_unchanged(self) -> None:
-        """Its files need not be in one directory, which would show what was added."""
+        """The files have no common directory, so no later file can be found."""
 
     def _files_now(self) -> Iterator[FileFacts]:
         return iter(())
