@@ -15,7 +15,7 @@ from pressmark.errors import MigrationError
 from pressmark.migrate.entry import SOURCE_KEPT, Entry
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
-from pressmark.stores.ocfl.writing.version_writer import VersionWriter
+from pressmark.stores.ocfl.writing.version_writer import NextVersion
 
 from .stores_to_migrate import contents, known_rows, layout_or_none, made, refused, warnings
 
@@ -314,7 +314,7 @@ def test_an_unfinished_version_is_finished(
         replace(storage, new, place)
 
     monkeypatch.setattr(LocalStorage, "replace", killed)
-    monkeypatch.setattr(VersionWriter, "_settle", lambda *_arguments: None)
+    monkeypatch.setattr(NextVersion, "_settle", lambda *_arguments: None)
     with pytest.raises(KeyboardInterrupt):
         ran(migrate.catch_up(first.work))
     monkeypatch.undo()

@@ -68,6 +68,16 @@ def test_replaced(store: Store, meanwhile: str, many: bool) -> None:
     assert not [name for name in os.listdir(store.root) if "pressmark-" in name and ".json" not in name]
 
 
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_overtaken(store: Store, meanwhile: str) -> None:
+    """Another run changes an object after it was staged, before its batch is published."""
+    with store.ingest(replace=True) as batch:
+        batch.put_all([("x", {"name.bin": DATA}), ("new", {"name.bin": b"new"})])
+        MEANWHILE[meanwhile](store)
+    assert files(store, "x") == {"name.bin": DATA}
+    assert files(store, "new") == {"name.bin": b"new"}
+
+
 @pytest.mark.parametrize("many", [False, True])
 def test_put(store: Store, many: bool) -> None:
     """Another run puts the same object meanwhile: this is reported, and that object stays."""

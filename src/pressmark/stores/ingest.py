@@ -89,7 +89,8 @@ class Ingest:
 
     :param root: the store, for messages
     :param writer: stores the objects
-    :param compare: returns the record of an existing object if it is equal to a source; otherwise raises the error
+    :param settle: called with each object that was refused; returns its record if it is in the store nevertheless,
+        otherwise raises the error
     :param select: returns the source to store instead of the given one, and a function that completes its record
     :param on_result: called with the result of each object, in the order of :meth:`put`. If it raises an exception, the
         other results of the batch are reported as well, before the exception is raised again
@@ -104,7 +105,7 @@ class Ingest:
         root: str,
         writer: StagingWriter[Any],
         *,
-        compare: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject] | None = None,
+        settle: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject] | None = None,
         select: Callable[[str | bytes, ObjectSource], tuple[ObjectSource, Callable[[StoreObject], StoreObject]]]
         | None = None,
         on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
@@ -114,7 +115,7 @@ class Ingest:
         self.stored = self.failed = 0
         self._root = root
         self._writer = writer
-        self._compare = compare
+        self._settle = settle
         self._select = select
         self._on_result = on_result
         self._max_objects = max_objects
@@ -211,7 +212,7 @@ class Ingest:
                 self._prepared.append(entry)
                 self._bytes += found
             else:
-                entry.result = self._compared(entry, found)
+                entry.result = self._settled(entry, found)
             if not self._waiting:
                 self._since = monotonic()
             self._waiting.append(entry)
@@ -220,14 +221,14 @@ class Ingest:
             if is_full or not self._prepared or monotonic() - self._since >= self._max_seconds:
                 self._publish()
 
-    def _compared(
+    def _settled(
         self, entry: _Entry, found: StoreObject | ObjectError | IdentifierError
     ) -> StoreObject | ObjectError | IdentifierError:
-        """Return the record of an existing object that is equal to the given one; otherwise ``found``."""
-        if self._compare is None or not isinstance(found, ObjectError) or found.kind != "exists":
+        """Return the record of an object that was refused, if it is in the store nevertheless; otherwise ``found``."""
+        if self._settle is None or not isinstance(found, ObjectError):
             return found
         try:
-            return self._compare(entry.identifier, entry.source, found)
+            return self._settle(entry.identifier, entry.source, found)
         except ObjectError as error:
             return error
 
@@ -271,7 +272,7 @@ class Ingest:
     def _report_all(self) -> None:
         """Report all results, and keep the first exception of ``on_result``."""
         for entry, found in zip(self._prepared, self._published, strict=True):
-            entry.result = self._compared(entry, found)
+            entry.result = self._settled(entry, found)
         self._prepared, self._published = [], []
         self._bytes = 0
         waiting, names = self._waiting, self._names

@@ -35,6 +35,7 @@ __all__ = [
     "UnreadableSourceError",
     "check_source",
     "is_content",
+    "open_files",
     "plain_entries",
     "refuse_within",
     "require_copied",
@@ -107,6 +108,11 @@ def _check_path(source: object) -> None:
 def is_content(source: object) -> bool:
     """Return whether a source is content, not a path or a mapping: bytes, or an open file."""
     return isinstance(source, (bytes, bytearray, memoryview)) or hasattr(source, "read")
+
+
+def open_files(source: ObjectSource) -> list[str]:
+    """Return the names of the files of a source that are open files, which can be read once."""
+    return [name for name, content in source.items() if hasattr(content, "read")] if isinstance(source, Mapping) else []
 
 
 def select_source(

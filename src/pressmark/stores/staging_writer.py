@@ -160,6 +160,13 @@ class StagingWriter(StoreChange, Generic[Item]):
             return found
         raise found
 
+    def again(self, identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
+        """Store an object again that was refused because another run changed it meanwhile, and return its record.
+
+        :param error: the reason; raised if it is another one
+        """
+        raise error
+
     # --- staging ------------------------------------------------------------------------------------------------------
 
     def prepare_all(

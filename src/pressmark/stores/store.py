@@ -239,10 +239,11 @@ class Store(ChangedStore):
             selected, excluded = self._selected(identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
 
+        writer = self.writer(mode, links, replace)
         return Ingest(
             self.root,
-            self.writer(mode, links, replace),
-            compare=partial(self._existing, links=links) if compare else None,
+            writer,
+            settle=partial(self._existing, links=links) if compare else writer.again,
             select=select if exclude else None,
             on_result=on_result,
             max_objects=max_objects,

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
-from pressmark.stores import store_change
+from pressmark.stores import staging_writer, store_change
 from pressmark.stores.objects import RepairStep
-from pressmark.stores.ocfl import root as ocfl_root
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.writing import version_writer
@@ -488,7 +487,8 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
 
     def watched(name: str, real: Callable[..., Any], index: int) -> Callable[..., Any]:
         def call(*given: Any, **options: Any) -> Any:
-            path = os.fsdecode(given[index])
+            path = given[index][0] if isinstance(given[index], list) else given[index]
+            path = os.path.relpath(os.fsdecode(path), root.root) if name.startswith("flush_") else os.fsdecode(path)
             steps.append((name, "staging" if "pressmark-staging" in path else path))
             return real(*given, **options)
 
@@ -496,15 +496,11 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
 
     for name, index in {"add": 2, "replace": 2, "flush": 1, "withdraw": 1}.items():
         monkeypatch.setattr(LocalStorage, name, watched(name, getattr(LocalStorage, name), index))
-    for module, name in ((version_writer, "flush_trees"), (version_writer, "remove_tree"), (ocfl_root, "remove_tree")):
+    for module, name in (
+        *((staging_writer, name) for name in ("flush_trees", "flush_directories")),
+        (store_change, "flush_directories"),
+    ):
         monkeypatch.setattr(module, name, watched(name, getattr(module, name), 0))
-    flush = store_change.flush_directories
-
-    def flushing(paths: list[bytes]) -> None:
-        steps.append(("flush_directories", os.path.relpath(os.fsdecode(paths[0]), root.root)))
-        flush(paths)
-
-    monkeypatch.setattr(store_change, "flush_directories", flushing)
     root.update("x", add={"new": tmp_path / "in/new"})
     assert steps == [
         ("flush_trees", "staging"),
@@ -514,7 +510,7 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
         ("flush", "x"),
         ("replace", "x/inventory.json.sha512"),
         ("flush", "x"),
-        ("remove_tree", "staging"),
+        ("flush_directories", "."),
     ]
     steps.clear()
     root.delete("x")

@@ -105,10 +105,8 @@ class OcflRoot(StorageRoot):
             def attempt(found: FoundInventory | None) -> StoreObject:
                 nonlocal source, mode
                 source, mode = self._saved(identifier, source, mode, stack)
-                if found is not None:
-                    return self._add_version(identifier, found, mode, {"links": links, **how}, add=source, keep=False)
                 with self.writer(mode, links) as writer:
-                    return writer.put(identifier, source, **how)
+                    return writer.put(identifier, source, found=found, **how)
 
             return self._attempted(identifier, place, attempt)
 
@@ -160,6 +158,8 @@ class OcflRoot(StorageRoot):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown, or OCFL does not allow an option
         """
+        from pressmark.stores.ocfl.writing.version_writer import Edit  # not needed for a new object
+
         if isinstance(remove, (str, bytes)):
             raise TypeError("remove: expected a list of logical paths, not a string")
         files: ObjectSource = add or {}
@@ -177,8 +177,9 @@ class OcflRoot(StorageRoot):
                     what = f"{base} is not the newest version; check the object, and repeat the change"
                     raise ObjectError(self.root, name, "changed", what)
                 files, mode = self._saved(name, files, mode, stack)
-                changes = {"add": files, "remove": remove, "rename": rename or {}}
-                return self._add_version(name, found, mode, {"links": links, "dedup": dedup, **how}, **changes)
+                edit = Edit(files, remove, rename or {})
+                with self.writer(mode, links) as writer:
+                    return writer.put(name, files, found=found, edit=edit, dedup=dedup, **how)
 
             return self._attempted(name, place, attempt)
 
@@ -217,15 +218,11 @@ class OcflRoot(StorageRoot):
         :param stack: removes the saved files
         :raises ObjectError: it is no source, or a file cannot be read or saved
         """
-        from pressmark.stores.object_sources import check_source, require_copied  # not needed for reading
+        from pressmark.stores.object_sources import check_source, open_files, require_copied  # not needed for reading
 
         with object_errors(self.root, identifier):
             check_source(source)
-        streams = (
-            [name for name, content in source.items() if hasattr(content, "read")]
-            if isinstance(source, Mapping)
-            else []
-        )
+        streams = open_files(source)
         if not streams:
             return source, mode
         assert isinstance(source, Mapping)
@@ -268,17 +265,6 @@ class OcflRoot(StorageRoot):
             self.root, identifier, "changed", "other runs keep changing the object; run the command again"
         )
 
-    def _add_version(
-        self, name: str, found: FoundInventory, mode: CopyMode, how: dict[str, Any], **edit: Any
-    ) -> StoreObject:
-        """Stage a new version of an object, and publish it."""
-        from pressmark.stores.object_sources import Copier
-        from pressmark.stores.ocfl.writing.version_writer import Edit, VersionWriter  # not needed for a new object
-
-        with self._changing(name) as staging:
-            copier = Copier(mode, self.copied_devices)
-            return VersionWriter(self, staging, name, found).add(Edit(**edit), copier=copier, **how)
-
     def run_directory(self) -> AbstractContextManager[RunDirectory]:
         """Return a private directory for changes; see :class:`pressmark.stores.store_change.ChangedStore`."""
         return self.staging()
@@ -309,8 +295,8 @@ class OcflRoot(StorageRoot):
     ) -> BulkWriter:
         from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter  # not needed for reading
 
-        def version(identifier: str, source: ObjectSource, how: Mapping[str, Any]) -> StoreObject:
-            return self._replace(identifier, source, mode, links, {**self._options(mode), **how})
+        def version(identifier: str, source: ObjectSource) -> StoreObject:
+            return self._replace(identifier, source, mode, links, self._options(mode))
 
         return BulkWriter(self, mode, links, version if replace else None, durable_places=durable_places)
 

@@ -1,4 +1,4 @@
-"""Storing new objects in an OCFL storage root: see :mod:`pressmark.stores.staging_writer`.
+"""Storing new objects and new versions in an OCFL storage root: see :mod:`pressmark.stores.staging_writer`.
 
 An object never appears inside or around another object.
 """
@@ -7,37 +7,42 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import flush_trees
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import check_source
+from pressmark.stores.object_sources import check_source, open_files
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
 from pressmark.stores.ocfl.inventory import Provenance
-from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, dropped_directories, write_object
+from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
+from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, Fixity, dropped_directories, write_object
 from pressmark.stores.staging_writer import Staged, StagingWriter
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.writing.version_writer import Edit, NextVersion
 
 __all__ = ["BulkWriter", "StagedObject"]
 
 
 @dataclass(slots=True)
 class StagedObject(Staged):
-    """A new object.
+    """A new object, or a new version of an object.
 
-    :ivar provenance: of its version
+    :ivar provenance: of the first version
+    :ivar version: the next version; :data:`None` for a new object
     """
 
     identifier: str
     copy: CopiedFiles | None = None
     provenance: Provenance | None = None
+    version: NextVersion | None = None
 
 
 class BulkWriter(StagingWriter[StagedObject]):
@@ -45,8 +50,8 @@ class BulkWriter(StagingWriter[StagedObject]):
 
     :param root: the storage root
     :param mode: as for :meth:`OcflRoot.put`, like ``links``
-    :param replace: stores a new version of an object, with the options that :meth:`begin` was given; without it,
-        existing objects are an error
+    :param replace: stores a new version of one object by itself, and tries again if other runs change it meanwhile;
+        without it, existing objects are an error
     :param durable_places: as for :class:`StagingWriter`
     """
 
@@ -55,12 +60,12 @@ class BulkWriter(StagingWriter[StagedObject]):
         root: StorageRoot,
         mode: CopyMode,
         links: str,
-        replace: Callable[[str, ObjectSource, Mapping[str, Any]], StoreObject] | None,
+        replace: Callable[[str, ObjectSource], StoreObject] | None,
         *,
         durable_places: bool = True,
     ) -> None:
         base = os.fsencode(root.root)
-        super().__init__(root, base, mode, links, durable_places=durable_places)
+        super().__init__(root, base, mode, links, replace is not None, durable_places=durable_places)
         self._root = root
         self._replace = replace
         self._provenance = Provenance(None, root.message, root.user)
@@ -81,28 +86,84 @@ class BulkWriter(StagingWriter[StagedObject]):
         return self._root.misplaced_objects()
 
     def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
+        if self._root.layout is None:
+            return super()._places(objects)
         return self._root.places([_text(identifier) for identifier, _source in objects])
 
     def begin(
-        self, identifier: str | bytes, source: ObjectSource, place: bytes | None = None, **options: Any
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        place: bytes | None = None,
+        *,
+        found: FoundInventory | None = None,
+        edit: Edit | None = None,
+        dedup: bool = True,
+        **options: Any,
     ) -> StagedObject | StoreObject:
-        """Return a new object; or store a new version of an existing one, if objects are replaced.
+        """Return a new object; or a new version of an existing one, if objects are replaced. A version of open files,
+        which can be read once, is stored at once.
 
+        :param found: the object to which a version is added, if it is known
+        :param edit: the difference of that version from the newest one; :data:`None` to replace all files by ``source``
+        :param dedup: do not store content that is in the object already
         :param options: of :meth:`begin_new`
         """
         root = self._root
         name = _text(identifier)
-        if place is None:
-            name, place = root.new_place(identifier)
-        with object_errors(root.root, name):
-            check_source(source)
-            is_taken = os.path.lexists(self._base + b"/" + place) or root.is_elsewhere(place)
-            if self._replace is not None and (is_taken or name in self._elsewhere):
-                return self._replace(name, source, options)
-            self.refuse_elsewhere(name)
+        if found is None:
+            if place is None:
+                name, place = root.new_place(identifier)
+            with object_errors(root.root, name):
+                check_source(source)
+                is_taken = os.path.lexists(self._base + b"/" + place) or root.is_elsewhere(place)
+                if self._replaces and (is_taken or name in self._elsewhere):
+                    found = root.look_up(name, anew=False)
+                if found is None:
+                    self.refuse_elsewhere(name)
+                elif open_files(source) and self._replace is not None:
+                    return self._replace(name, source)
+        if found is not None:
+            return self._begin_version(name, found, source, edit, dedup, **options)
+        assert place is not None
         if is_taken:
             self._check_absent(name, place)
         return self.begin_new(name, source, place, **options)
+
+    def again(self, identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
+        is_overtaken = error.kind in ("changed", "exists") or isinstance(error.__cause__, FileNotFoundError)
+        if self._replace is None or not is_overtaken or open_files(source):
+            raise error
+        return self._replace(_text(identifier), source)
+
+    def _begin_version(
+        self,
+        identifier: str,
+        found: FoundInventory,
+        source: ObjectSource,
+        edit: Edit | None,
+        dedup: bool,
+        *,
+        provenance: Provenance | None = None,
+        fixity: Fixity | None = None,
+        threads: int | None = None,
+        also: tuple[str, ...] = (),
+        check: Callable[[Any], object] | None = None,
+    ) -> StagedObject:
+        """Return a new version; the options are those of :meth:`begin_new`."""
+        from pressmark.stores.ocfl.writing.version_writer import Edit, NextVersion  # only for existing objects
+
+        root, edit = self._root, edit or Edit(source, keep=False)
+        self._refuse_hard_links()
+        with object_errors(root.root, identifier):
+            new = self.new_path()
+            version = NextVersion(root, self.staging, identifier, found, edit, provenance or self._provenance, dedup)
+            copy = version.copy(new, self._links, fixity or {}, also, threads)
+        return StagedObject(identifier, found.place, new, copy, check, version=version)
+
+    def _refuse_hard_links(self) -> None:
+        if self._mode == "hardlink":
+            raise StoreError(self._name, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
 
     def _check_absent(self, identifier: str, place: bytes) -> None:
         """Check that the root has no object of this identifier, and that ``place`` is free.
@@ -126,7 +187,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         place: bytes | None = None,
         *,
         provenance: Provenance | None = None,
-        fixity: Mapping[str, Mapping[str, str]] | None = None,
+        fixity: Fixity | None = None,
         threads: int | None = None,
         also: tuple[str, ...] = (),
         check: Callable[[Any], object] | None = None,
@@ -144,8 +205,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         :raises StoreError: the layout is unknown
         """
         root = self._root
-        if self._mode == "hardlink":
-            raise StoreError(root.root, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
+        self._refuse_hard_links()
         if place is None:
             place = root.place(identifier)
         with object_errors(root.root, identifier):
@@ -166,6 +226,9 @@ class BulkWriter(StagingWriter[StagedObject]):
     def _complete(self, staged: StagedObject) -> None:
         root, copy = self._root, staged.copy
         assert copy is not None
+        if staged.version is not None:
+            staged.version.complete(copy)
+            return
         assert staged.provenance is not None
         write_object(copy, staged.identifier, root.version, staged.provenance)
         root.refuse_too_long(staged.identifier, staged.place, copy.longest)
@@ -207,7 +270,13 @@ class BulkWriter(StagingWriter[StagedObject]):
             self._root.storage.add(directory, place + b"/" + os.path.basename(directory))
         self.finish_version(place)
 
+    def _is_moved(self, staged: StagedObject) -> bool:
+        return super()._is_moved(staged) if staged.version is None else staged.version.is_published()
+
     def _move(self, staged: StagedObject, known: set[bytes]) -> None:
+        if staged.version is not None:
+            staged.version.publish(staged.path)
+            return
         try:
             self._by_one_rename(staged, known)
         except (FileExistsError, NotADirectoryError):
@@ -216,6 +285,8 @@ class BulkWriter(StagingWriter[StagedObject]):
             self._root.move_in(staged.identifier, staged.path, staged.place)
 
     def _record(self, staged: StagedObject) -> StoreObject:
+        if staged.version is not None and staged.copy is not None:
+            return staged.version.record(staged.copy)
         dropped = staged.copy.dropped if staged.copy is not None else ()
         problems = dropped_directories(staged.place, dropped)
         return StoreObject(staged.identifier, decode_fs(staged.place), True, None, problems)

@@ -38,12 +38,14 @@ from pressmark.stores.problems import problem
 __all__ = [
     "CopiedFiles",
     "Files",
+    "Fixity",
     "dropped_directories",
     "inventory_files",
     "logical_name",
     "write_object",
 ]
 
+#: Digests by algorithm and logical path.
 Fixity = Mapping[str, Mapping[str, str]]
 #: A name in an object, and the path of the file to copy there, or its content.
 File = tuple[bytes, bytes | Content]

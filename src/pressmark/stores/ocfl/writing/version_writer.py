@@ -25,7 +25,7 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.fs.steps import write_new
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import Copier, source_entries
+from pressmark.stores.object_sources import source_entries
 from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.ocfl.declarations import (
     MUTABLE_HEAD,
@@ -54,13 +54,14 @@ from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find
 from pressmark.stores.ocfl.writing.object_writer import (
     CopiedFiles,
     Files,
+    Fixity,
     dropped_directories,
     inventory_files,
     logical_name,
 )
 from pressmark.stores.problems import problem
 
-__all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
+__all__ = ["Edit", "NextVersion", "check_content", "finish_version"]
 
 Key = TypeVar("Key")
 
@@ -82,88 +83,91 @@ class Edit(NamedTuple):
     keep: bool = True
 
 
-class _Written(NamedTuple):
-    """A staged version.
-
-    :ivar name: of the version; of the newest one if there is nothing to publish
-    :ivar changes: compared with the newest version
-    """
-
-    name: str
-    changes: Changes
-
-
-class VersionWriter:
-    """Adds one version to an object.
+class NextVersion:
+    """The next version of an object, while it is written.
 
     :param staging: the private directory of the run
     :param found: the object
+    :param edit: its difference from the newest version
+    :param dedup: do not store content that is in the object already
+    :ivar place: the object
+    :raises ObjectError: of kind ``improper``, ``mutable-head`` or ``changed``: nothing can be added to the object
+    :raises SourceError: no version number is left
     """
 
-    def __init__(self, root: StorageRoot, staging: RunDirectory, identifier: str, found: FoundInventory) -> None:
+    def __init__(
+        self,
+        root: StorageRoot,
+        staging: RunDirectory,
+        identifier: str,
+        found: FoundInventory,
+        edit: Edit,
+        provenance: Provenance,
+        dedup: bool,
+    ) -> None:
+        self.place = found.place
         self._root = root
         self._storage = root.storage
         self._staging = staging
         self._identifier = identifier
         self._found = found
-        self._place = found.place
-
-    def add(
-        self,
-        edit: Edit,
-        *,
-        provenance: Provenance,
-        fixity: Mapping[str, Mapping[str, str]],
-        copier: Copier,
-        links: str,
-        threads: int | None = None,
-        dedup: bool = True,
-    ) -> StoreObject:
-        """Write a version and publish it, unless it would equal the newest one.
-
-        :param fixity: known digests of added files, as for :meth:`OcflRoot.put`
-        :param copier: copies the files; ``links`` and ``threads`` as for :meth:`OcflRoot.put`
-        :param dedup: do not store content that is in the object already
-        :raises ObjectError: nothing was stored; of kind ``changed`` or ``exists``, another run has changed the object
-        :raises SourceError: the files cannot be stored
-        :raises OSError: the version cannot be written
-        """
+        self._edit = edit
+        self._provenance = provenance
+        self._dedup = dedup
         self._check_ready()
-        new = self._staging / self._root.new_name()
+        self._name = _next_name(found.document)
+        self._before = {path: digest for path, _content, digest in logical_files(found.document)}
+        self._kept: dict[str, str] = {}
+        self._changes = Changes()
+        self._is_new = False
+
+    def copy(self, new: bytes, links: str, fixity: Fixity, also: tuple[str, ...], threads: int | None) -> CopiedFiles:
+        """Return the copy of its new files; the parameters are those of :class:`CopiedFiles`.
+
+        :param new: the new directory for the version
+        :raises SourceError: the changes contradict the object or each other
+        """
+        self._kept, source = _kept(self._edit, self._before, new, links)
         document = self._found.document
-        try:
-            name = _next_name(document)
-            before = {path: digest for path, _content, digest in logical_files(document)}
-            kept, source = _kept(edit, before, new, links)
-            copied = CopiedFiles(
-                source,
-                new,
-                name,
-                links,
-                document["digestAlgorithm"],
-                fixity,
-                self._root.content_paths,
-                document["manifest"],
-                content_directory(document),
-                self._hash_stored,
-                dedup=dedup,
-                threads=threads,
-            )
-            [_copy] = copier.copy([copied])
-            copied.raise_error()
-            copied.finish()
-            written = _write(document, name, before, kept, copied, provenance)
-            if written.name != document["head"]:
-                self._root.refuse_too_long(self._identifier, self._place, copied.longest)
-                self._publish(new, encode_fs(written.name))
-        finally:
-            with suppress(OSError):  # the next run removes the rest
-                remove_tree(new)
-        problems = (*dropped_directories(self._place, copied.dropped), *self._damaged(copied.damaged))
-        counts = written.changes.counts()
-        if restored := copied.restored & set(written.changes.unchanged):
+        return CopiedFiles(
+            source,
+            new,
+            self._name,
+            links,
+            document["digestAlgorithm"],
+            fixity,
+            self._root.content_paths,
+            document["manifest"],
+            content_directory(document),
+            self._hash_stored,
+            also=also,
+            dedup=self._dedup,
+            threads=threads,
+        )
+
+    def complete(self, copied: CopiedFiles) -> None:
+        """Write inventory and sidecar, unless the version equals the newest one.
+
+        :raises ObjectError: a path would be too long
+        :raises SourceError: the files cannot be stored
+        :raises OSError: a file cannot be written
+        """
+        copied.finish()
+        after = {**self._kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
+        self._changes = compare_states(self._before, after)
+        self._is_new = not (self._changes.is_empty and copied.is_stored())
+        if self._is_new:
+            _write(self._found.document, self._name, after, copied, self._provenance)
+            self._root.refuse_too_long(self._identifier, self.place, copied.longest)
+
+    def record(self, copied: CopiedFiles) -> StoreObject:
+        """Return the record of the object with this version, or with its newest one if that is equal."""
+        problems = (*dropped_directories(self.place, copied.dropped), *self._damaged(copied.damaged))
+        counts = self._changes.counts()
+        if restored := copied.restored & set(self._changes.unchanged):
             counts = {**counts, "restored": len(restored), "unchanged": counts["unchanged"] - len(restored)}
-        return StoreObject(self._identifier, decode_fs(self._place), True, None, problems, written.name, counts)
+        name = self._name if self._is_new else self._found.document["head"]
+        return StoreObject(self._identifier, decode_fs(self.place), True, None, problems, name, counts)
 
     # --- before -------------------------------------------------------------------------------------------------------
 
@@ -177,7 +181,7 @@ class VersionWriter:
             raise self._improper(why)
         if self._irregularity() is None:
             return
-        finish_version(self._root, self._staging, self._place)
+        finish_version(self._root, self._staging, self.place)
         with self._staging.lock():
             if not self._is_as_found():
                 raise self._changed()
@@ -188,7 +192,7 @@ class VersionWriter:
         """Return the first error of the declaration and the inventory."""
         names = (declaration(OBJECT, version)[0] for version in VERSIONS)
         there = [name for name in names if self._storage.exists(self._path(name))]
-        version, problems = read_declaration(self._storage, self._place, OBJECT, there)
+        version, problems = read_declaration(self._storage, self.place, OBJECT, there)
         if version is None:
             return "declaration-missing: the object declares no supported version of OCFL"
         if later(version, self._root.version):
@@ -209,7 +213,7 @@ class VersionWriter:
         """Return what another run, killed or not, may have left unfinished."""
         document, data = self._found.document, self._found.data
         try:
-            if not matches_sidecar(self._storage, self._place, document, data):
+            if not matches_sidecar(self._storage, self.place, document, data):
                 return "sidecar-mismatch: the inventory differs from its sidecar"
         except FileNotFoundError:
             return "sidecar-missing: the inventory has no sidecar"
@@ -257,32 +261,41 @@ class VersionWriter:
 
         :raises ObjectError: of kind ``mutable-head``
         """
-        if has_mutable_head(self._storage, self._place):
+        if has_mutable_head(self._storage, self.place):
             what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
             raise self._error("mutable-head", f"{what}; commit it with ocfl-java first")
 
     # --- publishing ---------------------------------------------------------------------------------------------------
 
-    def _publish(self, new: bytes, name: bytes) -> None:
-        """Move a staged version into the object, and replace the object's inventory and sidecar."""
-        if self._root.durable:
-            flush_trees(new)
-        with self._staging.lock():
-            if not self._is_as_found():
-                raise self._changed()
-            self._refuse_mutable_head()
-            try:
-                self._storage.add(os.path.join(new, name), self._path(name))
-            except FileExistsError:
-                # Another host, whose lock this one does not see: finished or refused on the next attempt.
-                what = f"{decode_fs(name)} exists already; run the command again"
-                raise self._error("exists", what) from None
-            try:
-                _publish_inventory(self._root, new, self._place, self._found.document["digestAlgorithm"])
-            except BaseException:
-                with suppress(OSError):
-                    self._settle(new, name)
-                raise
+    def publish(self, new: bytes) -> None:
+        """Move the version into the object, and replace the object's inventory and sidecar, while the lock is held.
+
+        :param new: its directory
+        :raises ObjectError: nothing was changed; of kind ``changed`` or ``exists``, another run has changed the object
+        :raises OSError: a file cannot be moved
+        """
+        if not self._is_new:
+            return
+        name = encode_fs(self._name)
+        if not self._is_as_found():
+            raise self._changed()
+        self._refuse_mutable_head()
+        try:
+            self._storage.add(os.path.join(new, name), self._path(name))
+        except FileExistsError:
+            # Another host, whose lock this one does not see: finished or refused on the next attempt.
+            what = f"{self._name} exists already; run the command again"
+            raise self._error("exists", what) from None
+        try:
+            _publish_inventory(self._root, new, self.place, self._found.document["digestAlgorithm"])
+        except BaseException:
+            with suppress(OSError):
+                self._settle(new, name)
+            raise
+
+    def is_published(self) -> bool:
+        """Return whether the version is in the object."""
+        return not self._is_new or self._storage.exists(self._path(encode_fs(self._name)))
 
     def _settle(self, new: bytes, name: bytes) -> None:
         """Take a version back whose inventory could not be replaced, or replace the sidecar as well."""
@@ -300,7 +313,7 @@ class VersionWriter:
             return False
 
     def _path(self, *names: bytes) -> bytes:
-        return b"/".join((self._place, *names))
+        return b"/".join((self.place, *names))
 
     def _changed(self) -> ObjectError:
         return self._error("changed", "changed by another run; run the command again")
@@ -338,25 +351,15 @@ def _next_name(document: Mapping[str, Any]) -> str:
 
 
 def _write(
-    document: Mapping[str, Any],
-    name: str,
-    before: Mapping[str, str],
-    kept: Mapping[str, str],
-    copied: CopiedFiles,
-    provenance: Provenance,
-) -> _Written:
-    """Write the inventory and the sidecar of the next version of an object, unless it equals the newest one.
+    document: Mapping[str, Any], name: str, after: Mapping[str, str], copied: CopiedFiles, provenance: Provenance
+) -> None:
+    """Write the inventory and the sidecar of the next version of an object.
 
     :param document: the object's inventory, already checked
-    :param before: the digests of the newest version, by logical path
-    :param kept: the digests of the files that stay, by their new logical paths
+    :param after: the digests of the version, by logical path
     :param copied: the new files
     :raises OSError: a file cannot be written
     """
-    after = {**kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
-    changes = compare_states(before, after)
-    if changes.is_empty and copied.is_stored():
-        return _Written(document["head"], changes)
     state: dict[str, list[str]] = {}
     for path in sorted(after):
         state.setdefault(after[path], []).append(path)
@@ -368,7 +371,6 @@ def _write(
     beside, folder = encode_fs(sidecar_name(document["digestAlgorithm"])), encode_fs(name) + b"/"
     write_new(copied.target, {folder + _INVENTORY: data, folder + beside: sidecar, _INVENTORY: data, beside: sidecar})
     copied.note_path(folder + beside)
-    return _Written(name, changes)
 
 
 def _kept(edit: Edit, before: Mapping[str, str], top: bytes, links: str) -> tuple[dict[str, str], ObjectSource | Files]:
