@@ -13,9 +13,8 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import MigrationError
 from pressmark.migrate.entry import SOURCE_KEPT, Entry
+from pressmark.stores.ocfl.local.local_changes import LocalChanges
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.storage import LocalStorage
-from pressmark.stores.ocfl.writing.version_writer import NextVersion
 
 from .stores_to_migrate import contents, known_rows, layout_or_none, made, refused, warnings
 
@@ -306,15 +305,15 @@ def test_an_unfinished_version_is_finished(
     first, _ = ran(migrate.plan(source, tmp_path / "new", to="ocfl", layout="0003"))
     put_tree = stores.open(source, durable=False)
     put_tree.put("aa1", given_tree(tmp_path / "second", {"one": b"1", "two": b"2"}), replace=True)
-    replace = LocalStorage.replace
+    replace = LocalChanges.replace
 
-    def killed(storage: LocalStorage, new: bytes, place: bytes) -> None:
+    def killed(storage: LocalChanges, new: bytes, place: bytes) -> None:
         if place.endswith(b"/" + step.encode()):
             raise KeyboardInterrupt
         replace(storage, new, place)
 
-    monkeypatch.setattr(LocalStorage, "replace", killed)
-    monkeypatch.setattr(NextVersion, "_settle", lambda *_arguments: None)
+    monkeypatch.setattr(LocalChanges, "replace", killed)
+    monkeypatch.setattr(LocalChanges, "_settle", lambda *_arguments: None)
     with pytest.raises(KeyboardInterrupt):
         ran(migrate.catch_up(first.work))
     monkeypatch.undo()

@@ -15,7 +15,7 @@ from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
 from pressmark.stores import Store, stored_object as base
-from pressmark.stores.ocfl.storage import LocalStorage
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.stored_object import is_same_version, status_of
 from pressmark.stores.vitro import vitro_store as vitro

@@ -206,11 +206,14 @@ class StagingWriter(StoreChange, Generic[Item]):
 
         :param together: as for :meth:`Copier.copy`
         """
-        copies = self._copier.copy([staged.copy for staged in objects if staged.copy is not None], together)
+        copies = self._copy_all([staged.copy for staged in objects if staged.copy is not None], together)
         for staged in objects:
             if staged.copy is not None:
                 next(copies)
             yield staged
+
+    def _copy_all(self, copies: Sequence[SourceCopy], together: int | None) -> Iterator[SourceCopy]:
+        return self._copier.copy(copies, together)
 
     def end(self, staged: Item) -> int:
         """Complete a new object whose files were copied, let it wait to be published, and return its size in bytes.
@@ -327,8 +330,7 @@ class StagingWriter(StoreChange, Generic[Item]):
         except ObjectError as refused:
             return refused
 
-    @staticmethod
-    def _discard(path: bytes) -> None:
+    def _discard(self, path: bytes) -> None:
         # The rest is removed with the private directory.
         with suppress(OSError):
             if os.path.lexists(path):

@@ -11,7 +11,8 @@ from pressmark.reports import Problem
 from pressmark.stores.ocfl.checking.checked import Advice
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
-from pressmark.stores.ocfl.storage import LocalStorage, Reads
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
+from pressmark.stores.ocfl.storage import Reads
 from support.implementations import implementations_to_test, use
 
 __all__ = ["Verdict", "all_verdicts"]

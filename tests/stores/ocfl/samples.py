@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -15,9 +15,12 @@ from pressmark import _kernels
 from pressmark.fs.trees import Tree
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Report
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
+from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.storage import LocalStorage
 from support.samples import CONFIGURATIONS
+
+from .memory import MemoryPath, MemoryStorage
 
 CREATED = "2026-01-02T03:04:05Z"
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
@@ -30,10 +33,38 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
+#: Whether :func:`create` makes roots in memory: see the fixture ``every_storage``.
+in_memory = False
+
+
 def create(folder: Path, word: str = "0003", **options: Any) -> OcflRoot:
     """Make a storage root that does not flush to disk."""
     OcflRoot.create(folder, LAYOUTS[word], **{key: options.pop(key) for key in ("version",) if key in options})
+    if in_memory:
+        options["storage"] = MemoryStorage.of(folder)
+        shutil.rmtree(folder)
     return OcflRoot(folder, user=USER, durable=False, **options)
+
+
+def reopened(root: OcflRoot, **options: Any) -> OcflRoot:
+    """Open a root again, as another run does."""
+    storage = root.storage if isinstance(root.storage, MemoryStorage) else None
+    return OcflRoot(root.root, durable=False, storage=storage, **options)
+
+
+def at(root: OcflRoot) -> Any:
+    """Return the path of a root: a :class:`Path`, or the like in memory."""
+    storage = root.storage
+    return MemoryPath(storage.files, PurePosixPath()) if isinstance(storage, MemoryStorage) else Path(root.root)
+
+
+def files_of(found: OcflObject) -> dict[str, bytes]:
+    """Return the content of the files of an object, by their names."""
+    contents = {}
+    for name, _path in found.files():
+        with found.open(name) as file:
+            contents[name] = file.read()
+    return contents
 
 
 def source(folder: Path, files: Mapping[str, bytes] | None = None) -> Path:
@@ -50,15 +81,15 @@ def kinds(report: Report, severity: str = "error") -> list[str]:
     return sorted({problem.kind for problem in report.problems if problem.severity == severity})
 
 
-def tree(folder: Path) -> dict[str, bytes | None]:
+def tree(folder: Any) -> dict[str, bytes | None]:
     """Return all files below a folder with their content, and all directories."""
     found: dict[str, bytes | None] = {}
     for path in folder.rglob("*"):
-        found[os.fspath(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
+        found[str(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
     return found
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], *, versions: bool = True) -> None:
+def rewrite(folder: Any, change: Callable[[dict[str, Any]], object], *, versions: bool = True) -> None:
     """Change an object's inventory and update its sidecars.
 
     :param versions: change the newest version's copy too
@@ -70,7 +101,7 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], *, version
     save(folder, document, algorithm, head if versions else None)
 
 
-def save(folder: Path, document: Any, algorithm: str = "sha512", head: str | None = "v1") -> None:
+def save(folder: Any, document: Any, algorithm: str = "sha512", head: str | None = "v1") -> None:
     """Write an inventory and its sidecar, in the newest version too."""
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
     digest = hashlib.new(algorithm, data).hexdigest()

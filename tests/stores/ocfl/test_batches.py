@@ -15,8 +15,9 @@ from pressmark.reports import Problem
 from pressmark.stores.job import _walked_ocfl
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.storage import HEAD, LocalStorage
+from pressmark.stores.ocfl.storage import HEAD
 from support.implementations import Implementation, implementations_to_test, use
 
 from .samples import CREATED, create, rewrite, save, source, visit_all

@@ -17,8 +17,9 @@ from pressmark.stores import recheck, staging_writer
 from pressmark.stores.ocfl import check as ocfl_check, walk as ocfl_walk
 from pressmark.stores.ocfl.checking import object_check
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree
+from pressmark.stores.ocfl.local.local_changes import LocalChanges
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.storage import LocalStorage
 from support.effort import LONG
 
 from .samples import CREATED, create, kinds, source, visit_all
@@ -132,23 +133,23 @@ def test_a_check_at_each_step_of_a_new_version(root: OcflRoot, monkeypatch: pyte
     assert kinds(root.check()) == ["hard-link"]
 
 
-@pytest.mark.parametrize("step", ["add", "replace"])
+@pytest.mark.parametrize("step", ["adopt_version", "replace"])
 def test_a_check_while_a_version_is_published(root: OcflRoot, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """A check that starts between two steps of another run waits for the last one."""
     reports: list[Report] = []
-    real = getattr(LocalStorage, step)
+    real = getattr(LocalChanges, step)
     checks: list[threading.Thread] = []
 
     def check() -> None:
         reports.append(OcflRoot(root.root).check(digests=True))
 
-    def publish(storage: LocalStorage, new: bytes, place: bytes) -> None:
-        real(storage, new, place)
+    def publish(changes: LocalChanges, new: bytes, place: bytes) -> None:
+        real(changes, new, place)
         checks.append(threading.Thread(target=check))
         checks[-1].start()
         sleep(0.05)  # the check waits for the lock
 
-    monkeypatch.setattr(LocalStorage, step, publish)
+    monkeypatch.setattr(LocalChanges, step, publish)
     replace(root, IDENTIFIERS[0])
     for thread in checks:
         thread.join()

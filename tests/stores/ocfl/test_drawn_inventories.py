@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.ocfl.inventory import first_version, inventory_bytes, path_fault
 from pressmark.stores.ocfl.inventory_rules import is_date_time, is_uri, path_conflicts
-from pressmark.stores.ocfl.storage import LocalStorage
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.walk import walk_objects
 from support.effort import stride
 

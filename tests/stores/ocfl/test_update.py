@@ -15,10 +15,12 @@ from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fixity import copying
 from pressmark.stores.ocfl.root import OcflRoot
 
-from .samples import CREATED, create, kinds, source, tree
+from .samples import CREATED, at, create, files_of, kinds, reopened, source, tree
 from .test_versions import contents, folder, refused
 
 FILES = {"a": b"one", "b": b"two", "d/c": b"three", "d/e/f": b"one"}
+
+pytestmark = pytest.mark.usefixtures("every_storage")
 
 
 @pytest.fixture
@@ -136,11 +138,11 @@ def test_an_update(
 )
 def test_an_update_that_changes_nothing(root: OcflRoot, tmp_path: Path, change: dict[str, Any]) -> None:
     """There is no new version, and the result says so."""
-    before = tree(Path(root.root))
+    before = tree(at(root))
     given = {"add": {name: tmp_path / "in" / path for name, path in change.get("add", {}).items()}}
     record = root.update("x", **{**change, **given})
     assert (record.version, record.changes) == ("v1", {**ALL, "unchanged": 4})
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
 
 
 def test_a_replacement_says_what_it_did(root: OcflRoot, tmp_path: Path) -> None:
@@ -162,6 +164,7 @@ def test_a_replacement_says_what_it_did(root: OcflRoot, tmp_path: Path) -> None:
     assert kinds(root.check(digests=True)) == []
 
 
+@pytest.mark.on_disk
 def test_only_what_is_added_is_read(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
@@ -206,7 +209,7 @@ def test_known_digests(root: OcflRoot, tmp_path: Path) -> None:
 
 def test_content_paths(root: OcflRoot, tmp_path: Path) -> None:
     """Extension 0011 maps the names of added files; names of others stay logical paths."""
-    mapped = OcflRoot(root.root, content_paths=DirectClean(), durable=False)
+    mapped = reopened(root, content_paths=DirectClean())
     mapped.update("x", add={"what?": tmp_path / "in/new"}, rename={"a": "why?"})
     assert new_content(root, "v2") == [DirectClean().map_id("what?")]
     assert contents(root) == {"what?": b"new", "why?": b"one", "b": b"two", "d/c": b"three", "d/e/f": b"one"}
@@ -296,7 +299,7 @@ def test_objects_that_cannot_be_updated(root: OcflRoot, tmp_path: Path) -> None:
 
 def test_two_runs_update_one_object(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An update that another run has overtaken starts again, from what is there now."""
-    other = OcflRoot(root.root, user=root.user, durable=False)
+    other = reopened(root, user=root.user)
     real = root.refuse_too_long
     changes: list[Callable[[], object]] = [
         lambda: other.update("x", add={"theirs": tmp_path / "in/one"}),
@@ -402,5 +405,5 @@ def test_updates_follow_the_model(tmp_path_factory: pytest.TempPathFactory, step
         assert record.version == f"v{len(states)}"
     for number, files in enumerate(states, 1):
         found = root.get("x", version=number)
-        assert {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()} == files
+        assert files_of(found) == files
     assert kinds(root.check(digests=True)) == []

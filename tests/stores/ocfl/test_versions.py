@@ -15,14 +15,17 @@ import pytest
 from pressmark.errors import ObjectError
 from pressmark.stores import staging_writer, store_change
 from pressmark.stores.objects import RepairStep
+from pressmark.stores.ocfl.local.local_changes import LocalChanges
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.writing import version_writer
 
 from ..every_version import interrupt
-from .samples import CREATED, create, kinds, rewrite, save, source, tree
+from .samples import CREATED, at, create, files_of, kinds, reopened, rewrite, save, source, tree
 
 FILES = {"a.txt": b"one", "deep/er/b.txt": b"two", "same.txt": b"one"}
+
+pytestmark = pytest.mark.usefixtures("every_storage")
 
 
 @pytest.fixture
@@ -35,20 +38,20 @@ def root(tmp_path: Path) -> OcflRoot:
     return root
 
 
-def folder(root: OcflRoot) -> Path:
-    return Path(root.root) / "x"
+def folder(root: OcflRoot) -> Any:
+    return at(root) / "x"
 
 
 def contents(root: OcflRoot, identifier: str = "x") -> dict[str, bytes]:
-    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in root.get(identifier).files()}
+    return files_of(root.get(identifier))
 
 
 def refused(root: OcflRoot, change: Callable[[], object]) -> ObjectError:
     """Return the error of a change, and check that it left nothing."""
-    before = tree(Path(root.root))
+    before = tree(at(root))
     with pytest.raises(ObjectError) as caught:
         change()
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
     assert "\n" not in str(caught.value)
     return caught.value
 
@@ -78,7 +81,7 @@ def test_a_version_keeps_the_form_of_the_object(tmp_path: Path, algorithm: str, 
     other(document)
     save(place, document, algorithm, "v0001")
     assert kinds(root.check(digests=True)) == []
-    newer = OcflRoot(root.root, user=root.user, algorithm="sha512", durable=False)
+    newer = reopened(root, user=root.user, algorithm="sha512")
     (tmp_path / "new").write_bytes(b"new")
     record = newer.update("x", add={"new": tmp_path / "new"}, fixity={"sha1": {}})
     assert record.version == "v0002"
@@ -118,6 +121,7 @@ def test_no_number_is_left(root: OcflRoot, tmp_path: Path) -> None:
     assert "no version number of this width is available after v09; store the content as a new object" in str(error)
 
 
+@pytest.mark.on_disk
 def test_earlier_versions_are_not_read(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new version looks at nothing of earlier versions but the newest inventory, and changes nothing of them."""
     seen: list[str] = []
@@ -202,8 +206,8 @@ def test_a_later_version_of_ocfl(tmp_path: Path) -> None:
     """An object that declares a later version than its root is not written to."""
     root = create(tmp_path / "root", "0002")
     root.put("x", source(tmp_path / "in"))
-    (tmp_path / "root/0=ocfl_1.1").rename(tmp_path / "root/0=ocfl_1.0")
-    older = OcflRoot(root.root, durable=False)
+    (at(root) / "0=ocfl_1.1").rename(at(root) / "0=ocfl_1.0")
+    older = reopened(root)
     error = refused(older, lambda: older.update("x", remove=["a.txt"]))
     assert "version-later: the object declares OCFL 1.1, but its storage root declares OCFL 1.0" in str(error)
 
@@ -263,7 +267,7 @@ def test_two_runs_finish_one_version(
     def overtaken(*given: Any) -> None:
         monkeypatch.undo()
         real(*given)
-        OcflRoot(root.root, user=root.user).update("x", add={"theirs": tmp_path / "in/one"})
+        reopened(root, user=root.user).update("x", add={"theirs": tmp_path / "in/one"})
 
     monkeypatch.setattr(version_writer, "check_content", overtaken)
     FINISHERS[how](root, tmp_path / "in")
@@ -286,11 +290,11 @@ def test_an_unfinished_version_is_removed_with_its_object(root: OcflRoot, tmp_pa
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_a_dry_run_finishes_nothing(root: OcflRoot, tmp_path: Path, is_listed: bool) -> None:
     interrupted(root, tmp_path, is_listed=is_listed)
-    before = tree(Path(root.root))
+    before = tree(at(root))
     steps: list[object] = []
     assert kinds(root.repair(dry_run=True, on_event=steps.append)) == []
     assert steps == [RepairStep("finish", b"x/inventory.json" if is_listed else b"x/v3")]
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
     assert kinds(root.check()) == ["version-unfinished"]
 
 
@@ -299,7 +303,7 @@ def test_damaged_content_is_not_published(root: OcflRoot, tmp_path: Path, is_lis
     """The content of an unfinished version is compared with its inventory first; nothing is lost otherwise."""
     interrupted(root, tmp_path, is_listed=is_listed)
     (folder(root) / "v3/content/new").write_bytes(b"nEw")
-    before = tree(Path(root.root))
+    before = tree(at(root))
     for dry_run in (True, False):
         report = root.repair(dry_run=dry_run)
         assert kinds(report) == ["unrepaired", "version-unfinished"]
@@ -308,7 +312,7 @@ def test_damaged_content_is_not_published(root: OcflRoot, tmp_path: Path, is_lis
     error = refused(root, lambda: root.update("x", remove=["a.txt"]))
     assert error.kind == "improper"
     assert "v3 cannot be finished" in str(error)
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
     assert kinds(root.check(digests=True)) == ["content-mismatch", "version-unfinished"]
 
 
@@ -367,12 +371,12 @@ def test_what_is_not_a_whole_version(root: OcflRoot, tmp_path: Path, damage: Cal
     """A directory that is not completely the next version is an extra one, which nothing publishes."""
     interrupted(root, tmp_path, is_listed=False)
     damage(folder(root))
-    before = tree(Path(root.root))
+    before = tree(at(root))
     report = root.check()
     assert "version-extra" in kinds(report)
     assert "version-unfinished" not in kinds(report)
     assert "version-extra" in kinds(root.repair())
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
     assert contents(root) == FILES
 
 
@@ -424,6 +428,7 @@ def test_an_old_sidecar_without_earlier_inventories(root: OcflRoot, tmp_path: Pa
 # --- publishing -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("has_flags", [True, False])
 def test_nothing_is_published_over_a_version(
     root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_flags: bool
@@ -432,16 +437,16 @@ def test_nothing_is_published_over_a_version(
     if not has_flags:
         monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
         monkeypatch.setattr("pressmark.fs.moves.exists", lambda _path: False)  # it appears just after the look
-    other = OcflRoot(root.root, user=root.user, durable=False)
-    real = LocalStorage.add
+    other = reopened(root, user=root.user)
+    real = LocalChanges.adopt_version
     waiting = [True]
 
-    def add(storage: LocalStorage, new: bytes, place: bytes) -> None:
+    def add(changes: LocalChanges, new: bytes, place: bytes) -> None:
         if waiting and waiting.pop():
             staged = Path(os.fsdecode(new)).parent
             kept = tree(staged)
             change = lambda: other.update("x", add={"theirs": tmp_path / "in/one"})  # noqa: E731
-            monkeypatch.setattr(LocalStorage, "add", real)
+            monkeypatch.setattr(LocalChanges, "adopt_version", real)
             # The lock of another host does not hold here.
             monkeypatch.setattr("pressmark.fs.staging.RunDirectory.lock", lambda _directory: Unlocked())
             interrupt(folder(root), change, is_listed=False)
@@ -449,9 +454,9 @@ def test_nothing_is_published_over_a_version(
             if not has_flags:
                 monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
             assert tree(staged) == kept
-        real(storage, new, place)
+        real(changes, new, place)
 
-    monkeypatch.setattr(LocalStorage, "add", add)
+    monkeypatch.setattr(LocalChanges, "adopt_version", add)
     record = root.update("x", add={"ours": tmp_path / "in/new"})
     assert record.version == "v4"
     assert contents(root) == {**FILES, "theirs": b"one", "ours": b"new"}
@@ -467,19 +472,21 @@ class Unlocked:
     def __exit__(self, *_error: object) -> None: ...
 
 
+@pytest.mark.on_disk
 def test_a_storage_adds_and_never_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a rename that never replaces, a directory with files is still refused, whatever a look has found."""
-    storage = LocalStorage(os.fsencode(tmp_path))
-    source(tmp_path / "new", {"f": b"new"})
-    source(tmp_path / "old", {"f": b"old"})
+    changes = LocalChanges(LocalStorage(os.fsencode(tmp_path)), False)
+    source(tmp_path / "new/v1", {"f": b"new"})
+    source(tmp_path / "old/v1", {"f": b"old"})
     monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
     for look in (lambda _path: True, lambda _path: False):
         monkeypatch.setattr("pressmark.fs.moves.exists", look)
         with pytest.raises(FileExistsError):
-            storage.add(os.fsencode(tmp_path / "new"), b"old")
-        assert (tmp_path / "old/f").read_bytes() == b"old"
+            changes.adopt_version(os.fsencode(tmp_path / "new/v1"), b"old")
+        assert (tmp_path / "old/v1/f").read_bytes() == b"old"
 
 
+@pytest.mark.on_disk
 def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Staged files are flushed before they appear, and each change of a directory before the next change."""
     steps: list[tuple[str, str]] = []
@@ -488,14 +495,18 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
     def watched(name: str, real: Callable[..., Any], index: int) -> Callable[..., Any]:
         def call(*given: Any, **options: Any) -> Any:
             path = given[index][0] if isinstance(given[index], list) else given[index]
-            path = os.path.relpath(os.fsdecode(path), root.root) if name.startswith("flush_") else os.fsdecode(path)
+            path = (
+                os.path.relpath(os.fsdecode(path), root.root)
+                if name in ("flush_trees", "flush_directories")
+                else os.fsdecode(path)
+            )
             steps.append((name, "staging" if "pressmark-staging" in path else path))
             return real(*given, **options)
 
         return call
 
-    for name, index in {"add": 2, "replace": 2, "flush": 1, "withdraw": 1}.items():
-        monkeypatch.setattr(LocalStorage, name, watched(name, getattr(LocalStorage, name), index))
+    for name, index in {"adopt_version": 2, "replace": 2, "flush_names": 1, "withdraw": 1}.items():
+        monkeypatch.setattr(LocalChanges, name, watched(name, getattr(LocalChanges, name), index))
     for module, name in (
         *((staging_writer, name) for name in ("flush_trees", "flush_directories")),
         (store_change, "flush_directories"),
@@ -504,12 +515,12 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
     root.update("x", add={"new": tmp_path / "in/new"})
     assert steps == [
         ("flush_trees", "staging"),
-        ("add", "x/v3"),
-        ("flush", "x"),
+        ("adopt_version", "x"),
+        ("flush_names", "x"),
         ("replace", "x/inventory.json"),
-        ("flush", "x"),
+        ("flush_names", "x"),
         ("replace", "x/inventory.json.sha512"),
-        ("flush", "x"),
+        ("flush_names", "x"),
         ("flush_directories", "."),
     ]
     steps.clear()
@@ -517,8 +528,9 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
     assert steps == [("withdraw", "x"), ("flush_directories", ".")]
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize(
-    ("failing", "call"), [("flush", 1), ("replace", 1), ("flush", 2), ("replace", 2), ("flush", 3)]
+    ("failing", "call"), [("flush_names", 1), ("replace", 1), ("flush_names", 2), ("replace", 2), ("flush_names", 3)]
 )
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()])
 def test_a_step_that_fails(
@@ -531,18 +543,18 @@ def test_a_step_that_fails(
 ) -> None:
     """A version whose inventory cannot be replaced is taken back; later, its sidecar is replaced as well."""
     root.durable = True
-    real = getattr(LocalStorage, failing)
+    real = getattr(LocalChanges, failing)
     calls: list[int] = []
 
-    def fail(storage: LocalStorage, *given: bytes) -> None:
+    def fail(changes: LocalChanges, *given: bytes) -> None:
         calls.append(1)
         if len(calls) == call:
             raise error
-        real(storage, *given)
+        real(changes, *given)
 
     before = tree(folder(root))
     with monkeypatch.context() as patched:
-        patched.setattr(LocalStorage, failing, fail)
+        patched.setattr(LocalChanges, failing, fail)
         with pytest.raises(ObjectError if isinstance(error, OSError) else KeyboardInterrupt):
             root.update("x", add={"new": tmp_path / "in/new"})
     assert len(calls) >= call

@@ -15,8 +15,8 @@ from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import StoredTree, object_trees
 from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.ocfl_object import OcflObject
-from pressmark.stores.ocfl.storage import LocalStorage
 
 __all__ = ["check_ocfl_object", "check_rest", "compare_digests", "ocfl_content"]
 

@@ -26,9 +26,9 @@ from pressmark.stores.problems import problem
 
 __all__ = [
     *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "REGISTERED", "ROOT", "UNFINISHED", "VERSIONS"),
-    *("WORK_DIRECTORY", "RootFacts", "create_root", "declaration", "has_mutable_head", "is_object_directory"),
-    *("is_object_name", "is_object_root", "is_version_name", "later", "layout_file", "open_root", "read_declaration"),
-    *("read_root", "refused_layout", "write_extension"),
+    *("WORK_DIRECTORY", "RootFacts", "create_root", "declaration", "declares_object", "extension_files"),
+    *("has_mutable_head", "is_object_directory", "is_object_name", "is_object_root", "is_version_name", "later"),
+    *("layout_file", "open_root", "read_declaration", "read_root", "refused_layout"),
 ]
 
 #: The supported versions of OCFL, the newest first.
@@ -148,6 +148,16 @@ def is_object_name(entry: DirectoryEntry) -> bool:
     )
 
 
+def declares_object(storage: Storage, place: bytes) -> bool:
+    """Return whether a directory is an object's, or declares to be one.
+
+    :raises OSError: this cannot be determined
+    """
+    # By name, because directories above objects may have thousands of entries.
+    names = (b"inventory.json", *(declaration(OBJECT, version)[0] for version in VERSIONS))
+    return any(storage.exists(os.path.join(place, name)) for name in names)
+
+
 def has_mutable_head(storage: Storage, place: bytes) -> bool:
     """Return whether the object at ``place`` has content staged for its next version (extension 0005)."""
     return storage.exists(os.path.join(place, MUTABLE_HEAD))
@@ -205,7 +215,7 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
     except FileExistsError:
         _clear_unfinished(root)
     if layout.parameters():  # ocfl-py 2.1.0 rejects a configuration of 0002, which has no parameters
-        write_extension(root, layout)
+        write_new(root, extension_files(layout))
     from pressmark.fs.atomic import replace_file  # only a new root needs it
 
     part = os.path.join(root, _NEW)
@@ -215,13 +225,10 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
     replace_file(os.path.join(root, name), content, part=part)
 
 
-def write_extension(top: bytes, layout: Layout) -> bytes:
-    """Write the configuration of an extension below ``top``, with all parameters, and return its path there."""
+def extension_files(layout: Layout) -> dict[bytes, bytes | None]:
+    """Return the configuration of an extension, with all parameters: the file, after the directories above it."""
     folder = os.path.join(EXTENSIONS, encode_fs(layout.name))
-    os.makedirs(os.path.join(top, folder))
-    path = os.path.join(folder, _CONFIG)
-    write_new(top, {path: inventory_bytes(layout.config())})
-    return path
+    return {EXTENSIONS: None, folder: None, os.path.join(folder, _CONFIG): inventory_bytes(layout.config())}
 
 
 def _clear_unfinished(root: bytes) -> None:

@@ -28,7 +28,7 @@ from pressmark.errors import LayoutConfigError
 from pressmark.fs.atomic import replace_file, write_new
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.staging import RunDirectory, own_leftovers
+from pressmark.fs.staging import own_leftovers
 from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
@@ -62,6 +62,7 @@ from pressmark.stores.ocfl.inventory import (
     version_number,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
+from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.unfinished import find_unfinished
 from pressmark.stores.ocfl.walk import Walk
@@ -355,10 +356,10 @@ class _Repair:
 
     def _replace(self, target: bytes, data: bytes) -> None:
         with self._staging() as staging, staging.lock():
-            replace_file(target, data, part=staging / b"file")
+            replace_file(target, data, part=staging.begin())
 
     @contextlib.contextmanager
-    def _staging(self) -> Iterator[RunDirectory]:
+    def _staging(self) -> Iterator[Changes]:
         with contextlib.ExitStack() as stack:
             with store_errors(self._root):  # required for any repair
                 staging = stack.enter_context(self._store.staging())

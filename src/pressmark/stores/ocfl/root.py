@@ -18,13 +18,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity.outcomes import Content
-from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import (
@@ -39,8 +37,9 @@ from pressmark.stores.objects import (
 )
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.inventory import Provenance
+from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
-from pressmark.stores.store_change import Removal, above
+from pressmark.stores.store_change import Removal
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult
@@ -228,14 +227,12 @@ class OcflRoot(StorageRoot):
         assert isinstance(source, Mapping)
         from pressmark.fixity.copying import copy_files  # few sources are open files
 
-        folder = stack.enter_context(self._changing(identifier)) / self.new_name()
-        stack.callback(remove_tree, folder)
-        tasks = [
-            (name, Content(source[name], encode_fs(name)), os.path.join(folder, b"%d" % number))
-            for number, name in enumerate(streams)
-        ]
         with object_errors(self.root, identifier):
-            os.mkdir(folder)
+            folder = stack.enter_context(self.storage.scratch())
+            tasks = [
+                (name, Content(source[name], encode_fs(name)), os.path.join(folder, b"%d" % number))
+                for number, name in enumerate(streams)
+            ]
             for _name, outcome in copy_files(tasks, ()):
                 require_copied(outcome)
         # As other content that is not in files.
@@ -265,8 +262,8 @@ class OcflRoot(StorageRoot):
             self.root, identifier, "changed", "other runs keep changing the object; run the command again"
         )
 
-    def run_directory(self) -> AbstractContextManager[RunDirectory]:
-        """Return a private directory for changes; see :class:`pressmark.stores.store_change.ChangedStore`."""
+    def run_directory(self) -> AbstractContextManager[Any]:
+        """Return changes of the root; see :class:`pressmark.stores.store_change.ChangedStore`."""
         return self.staging()
 
     def withdraw(
@@ -274,8 +271,8 @@ class OcflRoot(StorageRoot):
     ) -> list[bytes]:
         """Move an object out of the store; see :class:`pressmark.stores.store_change.ChangedStore`."""
         name, existing = self.existing(identifier)
-        to = removal.new_path()
-        with removal.staging.lock():
+        changes = cast("Changes", removal.staging)
+        with changes.lock():
             found = self.find_at(name, existing.place)
             if found is None:
                 raise self._missing(name, existing.place)
@@ -287,8 +284,7 @@ class OcflRoot(StorageRoot):
                 raise ObjectError(self.root, name, "object-inside", what)
             if check is not None:
                 check()
-            self.storage.withdraw(found.place, to)
-        return above(self.storage.path(b""), found.place)
+            return changes.withdraw(found.place)
 
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True

@@ -1,26 +1,23 @@
-"""The storage of an OCFL storage root, which performs all reads and writes of a root. Only :class:`LocalStorage`
-depends on a local disk; the rest of this package implements OCFL. New objects are written to a staging directory first,
-and a storage publishes them atomically.
+"""The storage of an OCFL storage root, which performs all reads and writes of a root. Only
+:mod:`pressmark.stores.ocfl.local` depends on a local disk; the rest of this package implements OCFL. New objects and
+versions are prepared where nobody reads them, and then published.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from io import FileIO
-from typing import BinaryIO, Literal, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeVar
 
 from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs import durable
-from pressmark.fs.beneath import open_beneath, read_all, require_regular
-from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
-from pressmark.fs.trees import DirectoryEntry, Wanted, scan
-from pressmark.stores.placement import first_directories
-from pressmark.threads import require_use
+from pressmark.fs.trees import DirectoryEntry
 
-__all__ = ["HEAD", "LocalStorage", "Reader", "Reads", "Storage", "status_or_none"]
+if TYPE_CHECKING:
+    from pressmark.stores.object_sources import Copier, SourceCopy
+
+__all__ = ["HEAD", "UNLIMITED", "Changes", "Reader", "Reads", "Storage", "status_or_none"]
 
 Key = TypeVar("Key")
 #: What to read of objects: nothing; the beginning of the inventory; all files except content, which is only opened; or
@@ -29,15 +26,6 @@ Reads = Literal["paths", "ids", "rules", "content"]
 #: The bytes at the beginning of an inventory that nearly always contain the identifier.
 HEAD = 4096
 UNLIMITED = 1 << 40
-# What is wrong after a torn read is looked at again.
-_FILES = Wanted(text=True, twice=False)
-_NAMES = _FILES._replace(content="names", inside=False)
-_WANTED = {
-    "paths": _NAMES,
-    "ids": _NAMES._replace(prefixes=(b"inventory.json/",), first=HEAD),
-    "rules": _FILES._replace(content="open", prefixes=(b"0=", b"inventory.json")),
-    "content": _FILES,
-}
 
 
 class Reader(Protocol):
@@ -117,136 +105,109 @@ class Storage(Reader, Protocol):
         :param tasks: key and path of each file
         """
 
-    def publish(self, new: bytes, place: bytes) -> None:
-        """Move a staged directory to ``place``, with the directories above it; never replaces anything except an empty
-        directory.
+    def too_long(self, place: bytes) -> str | None:
+        """Return why a path is too long for the storage; :data:`None` if it is not."""
 
-        :param new: its path in the file system
+    def is_absent(self, place: bytes) -> bool:
+        """Return whether a path that is too long does not exist, because a directory above it does not."""
+
+    def first_link(self, place: bytes) -> bytes | None:
+        """Return the first part of a path that is a symbolic link; :data:`None` if there is none."""
+
+    def changes(self, durable: bool) -> AbstractContextManager[Changes]:
+        """Return changes of the root.
+
+        :param durable: flush them to disk
         """
 
-    def add(self, new: bytes, place: bytes) -> None:
-        """Move a staged directory that is not empty to ``place``, in an existing directory; never replaces anything.
-
-        :param new: its path in the file system
-        :raises FileExistsError: something is there
-        """
-
-    def replace(self, new: bytes, place: bytes) -> None:
-        """Move a staged file over the one at ``place`` in one step.
-
-        :param new: its path in the file system
-        """
-
-    def flush(self, directory: bytes) -> None:
-        """Flush the entries of a directory to disk."""
-
-    def withdraw(self, place: bytes, to: bytes) -> None:
-        """Move a directory out in one step, then remove the directories above it that are empty.
-
-        :param to: its new path in the file system
-        """
+    def scratch(self) -> AbstractContextManager[bytes]:
+        """Return an empty directory of the file system for content that is read several times, removed at the end."""
 
 
-class LocalStorage:
-    """A storage root on a local disk.
+class Changes(Protocol):
+    """Changes of a storage root: new objects and versions are prepared, then published; others are discarded at the
+    end. All methods raise :class:`OSError` if the storage refuses the operation.
 
-    :param base: a directory, which may be a symbolic link
-    :param place: path of the root in it
+    :ivar path: where objects are prepared, which nobody reads
     """
 
-    def __init__(self, base: bytes, place: bytes = b"") -> None:
-        self._base = base
-        self._inside = os.path.join(place, b"")
-        self._root = os.path.join(base, place) if place else base
-        self._prefix = os.path.join(self._root, b"")
+    path: bytes
 
-    def below(self, place: bytes) -> LocalStorage:
-        return LocalStorage(os.path.abspath(self._base), self._inside + place)
+    def lock(self, *, wait: bool = True) -> AbstractContextManager[object]:
+        """Return a context in which no other run changes the root; it must be short.
 
-    def path(self, place: bytes) -> bytes:
-        return self._prefix + place if place else self._root
+        :raises BlockingIOError: another run holds it, and ``wait`` is false
+        """
 
-    def scan(self, directory: bytes) -> list[DirectoryEntry]:
-        require_use()
-        return scan(self.path(directory), follow=False)
+    # --- prepare ------------------------------------------------------------------------------------------------------
 
-    def first_directories(self) -> list[bytes]:
-        return first_directories(self._root)
+    def begin(self) -> bytes:
+        """Return a new path for preparing an object or a version, where nothing exists."""
 
-    def trees(
-        self,
-        place: bytes,
-        names: Sequence[bytes],
-        reads: Reads,
-        *,
-        marker: bytes = b"",
-        clashes: bool = False,
-        budget: int = UNLIMITED,
-    ) -> _kernels.active.TreeBatch:
-        wanted = _WANTED[reads]._replace(marker=marker, clashes=clashes, budget=budget)
-        return _kernels.active.read_trees(self.path(place), names, wanted)
+    def make(self, directory: bytes) -> None:
+        """Make sure that a directory exists, with those above it.
 
-    def exists(self, place: bytes) -> bool:
-        return durable.exists(self.path(place))
+        :param directory: at or below a path of :meth:`begin`
+        """
 
-    def status(self, place: bytes) -> os.stat_result:
-        return os.lstat(self.path(place))
+    def copy(self, copies: Sequence[SourceCopy], copier: Copier, together: int | None = None) -> Iterator[SourceCopy]:
+        """Copy files to paths below those of :meth:`begin`; see :meth:`Copier.copy`."""
 
-    def why_unreadable(self, file: bytes) -> OSError | None:
-        return durable.why_unreadable(self.path(file))
+    def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
+        """Write files below a path of :meth:`begin`, in this order, and directories whose content is :data:`None`."""
 
-    def _open(self, file: bytes) -> int:
-        require_use()
-        return require_regular(open_beneath(self._base, self._inside + file), self.path(file))
+    def drop(self, file: bytes) -> None:
+        """Remove a file that was copied."""
 
-    def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
-        descriptor = self._open(file)
-        return open(descriptor, "rb"), os.fstat(descriptor)
+    def prune(self, directory: bytes) -> None:
+        """Remove a directory if it is empty."""
 
-    def read(self, file: bytes, limit: int = -1) -> bytes:
-        with FileIO(self._open(file)) as opened:
-            if limit >= 0:
-                return opened.read(limit) or b""
-            return read_all(opened, os.fstat(opened.fileno()).st_size)
+    def is_prepared(self, new: bytes) -> bool:
+        """Return whether anything is at the path of :meth:`begin`."""
 
-    def hash_tasks(
-        self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
-    ) -> Iterator[tuple[Key, Outcome]]:
-        from pressmark.fixity.pool import hash_tasks  # only a check reads content
+    def discard(self, new: bytes) -> None:
+        """Remove what was prepared, as far as possible."""
 
-        return hash_tasks(((key, self.path(file)) for key, file in tasks), algorithms, threads, links="refuse")
+    # --- publish ------------------------------------------------------------------------------------------------------
 
-    def publish(self, new: bytes, place: bytes) -> None:
-        parent, target = os.path.dirname(place), self.path(place)
-        try:
-            if parent:
-                make_parents(self._root, parent)
-            if os.path.isdir(target):
-                os.rmdir(target)  # empty: left behind by a killed run or another program
-            rename_new(new, target)
-        except OSError:
-            prune_empty_parents(self._root, parent, strict=False)
-            raise
+    def publish(self, new: bytes, place: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
+        """Publish an object in one step.
 
-    def add(self, new: bytes, place: bytes) -> None:
-        target = self.path(place)
-        try:
-            rename_new(new, target)
-        except OSError as error:
-            # Without a rename that never replaces, a directory with files still does not yield to another.
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
-            raise
+        :param known: directories above objects that were published before, while the lock was held; more are added
+        :param replace_empty: also replace an empty directory
+        :raises FileExistsError: anything is there, or ``place`` is inside another object
+        :raises NotADirectoryError: a file is above it
+        """
 
-    def replace(self, new: bytes, place: bytes) -> None:
-        os.replace(new, self.path(place))
+    def publish_version(self, new: bytes, place: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+        """Publish a version of the object at ``place``, or nothing: its directory, then the object's inventory and
+        sidecar, which are beside the directory.
 
-    def flush(self, directory: bytes) -> None:
-        durable.flush_directory(self.path(directory))
+        :param sidecar: name of the sidecar
+        :param data: the inventory of the object before
+        :raises FileExistsError: the object has the version
+        """
 
-    def withdraw(self, place: bytes, to: bytes) -> None:
-        os.rename(self.path(place), to)
-        prune_empty_parents(self._root, os.path.dirname(place), strict=False)
+    def adopt_version(self, directory: bytes, place: bytes) -> None:
+        """Move the directory of a version, which has its name, into the object at ``place``.
+
+        :raises FileExistsError: the object has the version
+        """
+
+    def publish_inventory(self, new: bytes, place: bytes, sidecar: bytes) -> None:
+        """Publish inventory and sidecar of the object at ``place``, whose newest version is there."""
+
+    def flush(self, *paths: bytes) -> None:
+        """Flush directories with everything in them to disk, if the changes are durable.
+
+        :param paths: of :meth:`begin`, or in the root
+        """
+
+    def withdraw(self, place: bytes) -> list[bytes]:
+        """Remove an object in one step, then the directories above it that are empty.
+
+        :return: the directories that were above it, as paths of the file system, the outermost first
+        """
 
 
 def status_or_none(storage: Storage, place: bytes) -> os.stat_result | None:

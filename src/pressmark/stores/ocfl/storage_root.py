@@ -8,18 +8,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from itertools import count
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fs.beneath import read_all
-from pressmark.fs.durable import exists
-from pressmark.fs.moves import prune_empty_parents
-from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, first_link, is_absent, too_long
-from pressmark.fs.staging import RunDirectory
-from pressmark.fs.trees import scan
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import object_errors, store_errors
@@ -27,34 +23,32 @@ from pressmark.stores.objects import OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
     LAYOUT,
-    OBJECT,
     ROOT,
     UNFINISHED,
     VERSIONS,
-    WORK_DIRECTORY,
     RootFacts,
     create_root,
     declaration,
+    declares_object,
     is_object_root,
     open_root,
     refused_layout,
 )
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
-from pressmark.stores.ocfl.storage import LocalStorage, Storage
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
+from pressmark.stores.ocfl.storage import Changes, Storage
 from pressmark.stores.placement import FirstObjects
 from pressmark.stores.problems import problem
 from pressmark.stores.store import Store
 
 if TYPE_CHECKING:
-    from pressmark.stores.ocfl.differences import Changes
+    from pressmark.stores.ocfl.differences import Changes as Differences
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["FoundInventory", "StorageRoot"]
 
 _INVENTORY = encode_fs(INVENTORY)
-# Files that every object's directory should contain.
-_SIGNS = (b"/" + _INVENTORY, *(b"/" + declaration(OBJECT, version)[0] for version in VERSIONS))
 TRIES = 100  # attempts when other runs interfere
 # ocfl-java 2.2.3 writes the first hex digit of characters with three bytes or more in upper case.
 _LONG_ESCAPE = re.compile("%[ef](?=[0-9a-f])")
@@ -86,8 +80,8 @@ class StorageRoot(Store):
     :param content_paths: maps logical paths to content paths in new versions: extension 0011
     :param durable: flush each object before it appears; otherwise a power failure may leave empty files
     :param undeclared: also open a directory that declares no supported version, for :meth:`check`; it is not written to
+    :param storage: where the files are; :data:`None` for the directory
     :ivar version: version of OCFL; the newest supported one if none is declared
-    :ivar storage: location of the root
     :ivar layout_is_given: whether the caller has specified the layout
     :raises StoreError: not a storage root, or an argument is invalid
     """
@@ -106,10 +100,11 @@ class StorageRoot(Store):
         content_paths: Layout | None = None,
         durable: bool = True,
         undeclared: bool = False,
+        storage: Storage | None = None,
     ) -> None:
         self._root = encode_path(root)
         self.root = os.fsdecode(self._root)
-        self.storage: Storage = LocalStorage(self._root)
+        self.storage = storage or LocalStorage(self._root)
         if algorithm not in ALGORITHMS:
             raise StoreError(self.root, f"digest algorithm {quoted(algorithm)} not allowed; use sha512 or sha256")
         if content_paths is not None and not content_paths.name.startswith("0011"):
@@ -130,7 +125,6 @@ class StorageRoot(Store):
         self.content_paths = content_paths
         self.durable = durable
         self.first_objects = FirstObjects(self._first_objects, _is_misplaced)
-        self._numbers = count()
 
     @classmethod
     def create(
@@ -188,9 +182,9 @@ class StorageRoot(Store):
         if self.is_reserved(place):
             what = f"path {decode_fs(place)!r} is reserved for the storage root itself; use another layout"
             raise ObjectError(self.root, identifier, "reserved", what)
-        why = too_long(self._root, place)
+        why = self.storage.too_long(place)
         if why is not None:
-            if purpose != "put" and is_absent(self._root, place):
+            if purpose != "put" and self.storage.is_absent(place):
                 raise self._missing(identifier, place)
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
         return place
@@ -228,14 +222,12 @@ class StorageRoot(Store):
         :raises StoreError: the layout is unknown
         """
         paths = self._layout("put").map_ids(identifiers, on_error="none")
-        # The maximal length of a path below the root.
-        room = PATH_MAX - len(os.path.abspath(self._root)) - 1
         found: list[bytes | None] = []
         for identifier, path in zip(identifiers, paths, strict=True):
             # An identifier that is not UTF-8 has no path.
             place = encode_fs(path or "") if identifier.isascii() or _is_text(identifier) else b""
-            is_short = len(place) < NAME_MAX or (len(place) < room and max(map(len, place.split(b"/"))) <= NAME_MAX)
-            found.append(place if place and is_short and len(place) < room and not self.is_reserved(place) else None)
+            is_usable = place and self.storage.too_long(place) is None and not self.is_reserved(place)
+            found.append(place if is_usable else None)
         return found
 
     def is_elsewhere(self, place: bytes) -> bool:
@@ -269,7 +261,7 @@ class StorageRoot(Store):
             if isinstance(cause, (FileNotFoundError, NotADirectoryError)):
                 return None
             if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
-                if first_link(self._root, place) is not None:  # as in a walk
+                if self.storage.first_link(place) is not None:  # as in a walk
                     return None
                 what = f"{decode_fs(place)}/{INVENTORY} is a symbolic link, which OCFL does not allow; check the store"
                 raise ObjectError(self.root, identifier, "improper", what) from None
@@ -441,7 +433,7 @@ class StorageRoot(Store):
         what = "object not found"
         if place is not None:
             what += f" at {decode_fs(place)!r}"
-            link = first_link(self._root, place)
+            link = self.storage.first_link(place)
             if link is not None:
                 what += f": {decode_fs(link)!r} is a symbolic link, which is not followed"
                 what += "; replace the link with its target"
@@ -454,7 +446,7 @@ class StorageRoot(Store):
     def at(self, path: str) -> StoreObject | None:
         place = encode_fs(path.rstrip("/"))
         names = set(place.split(b"/"))
-        if names & {b"", b".", b".."} or self.is_reserved(place) or first_link(self._root, place) is not None:
+        if names & {b"", b".", b".."} or self.is_reserved(place) or self.storage.first_link(place) is not None:
             return None
         found = self._read_inventory(path, place)
         return None if found is None else self._record(str(found.document.get("id")), place)
@@ -468,7 +460,9 @@ class StorageRoot(Store):
         """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
         return self.get(identifier).versions()
 
-    def diff(self, identifier: str | bytes, before: str | int | None = None, after: str | int | None = None) -> Changes:
+    def diff(
+        self, identifier: str | bytes, before: str | int | None = None, after: str | int | None = None
+    ) -> Differences:
         """Return the changes between two versions of an object; see :meth:`OcflObject.diff`.
 
         Raises the errors of :meth:`get`.
@@ -502,32 +496,14 @@ class StorageRoot(Store):
 
     # --- staging ------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def staging(self) -> Iterator[RunDirectory]:
-        """Yield a private directory for preparing changes.
+    def staging(self) -> AbstractContextManager[Changes]:
+        """Return changes of the root.
 
-        :raises OSError: it cannot be created
+        :raises OSError: they cannot be prepared
         :raises StoreError: the root declares no supported version
         """
         self.refuse_undeclared()
-        folder = os.path.join(self._root, EXTENSIONS)
-        with ExitStack() as stack:
-            # A root whose layout has no parameters has no extensions directory.
-            stack.callback(prune_empty_parents, self._root, EXTENSIONS, strict=False)
-            for _ in range(TRIES):
-                with suppress(FileExistsError):
-                    os.mkdir(folder)
-                if os.path.islink(folder):
-                    what = f"{decode_fs(EXTENSIONS)} is a symbolic link, which OCFL does not allow"
-                    raise StoreError(self.root, f"{what}; replace it with its target")
-                try:
-                    staging = stack.enter_context(RunDirectory(os.path.join(folder, WORK_DIRECTORY)))
-                except FileNotFoundError:
-                    continue  # another run has just removed it
-                break
-            else:
-                raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), folder)
-            yield staging
+        return self.storage.changes(self.durable)
 
     def read_declaration(self) -> None:
         """Read the version and the layout that the root declares.
@@ -556,14 +532,10 @@ class StorageRoot(Store):
             raise StoreError(self.root, self._why_undeclared)
 
     @contextmanager
-    def _changing(self, identifier: str) -> Iterator[RunDirectory]:
-        """Yield a private directory, and turn errors into an :class:`ObjectError`."""
-        with object_errors(self.root, identifier), self.staging() as staging:
-            yield staging
-
-    def new_name(self) -> bytes:
-        """Return a name in a private directory that no other change uses."""
-        return str(next(self._numbers)).encode()
+    def _changing(self, identifier: str) -> Iterator[Changes]:
+        """Yield changes of the root, and turn errors into an :class:`ObjectError`."""
+        with object_errors(self.root, identifier), self.staging() as changes:
+            yield changes
 
     # --- moving in ----------------------------------------------------------------------------------------------------
 
@@ -581,28 +553,22 @@ class StorageRoot(Store):
 
     def _check_place_free(self, identifier: str, place: bytes) -> None:
         parts = place.split(b"/")
-        path = self._root
-        for number, part in enumerate(parts[:-1], 1):
-            path = os.path.join(path, part)
-            if not exists(path):
-                return
+        for number in range(1, len(parts)):
             above = b"/".join(parts[:number])
-            if os.path.islink(path) or not os.path.isdir(path):
+            if not self.storage.exists(above):
+                return
+            if not stat.S_ISDIR(self.storage.status(above).st_mode):
                 what = f"{decode_fs(above)!r}, a parent of its path, is not a directory; move it out of the root"
                 raise ObjectError(self.root, identifier, "object-inside", what)
-            if self.declares_object(path):
+            if declares_object(self.storage, above):
                 what = f"path {decode_fs(place)!r} is inside the object {decode_fs(above)!r}; use another layout"
                 raise ObjectError(self.root, identifier, "object-inside", what)
-        path = os.path.join(path, parts[-1])
-        try:
-            entries = None if os.path.islink(path) else scan(path, follow=False)
-        except FileNotFoundError:
+        if not self.storage.exists(place):
             return
-        except NotADirectoryError:
-            entries = None
-        if entries is None:
+        if not stat.S_ISDIR(self.storage.status(place).st_mode):
             what = f"path {decode_fs(place)!r} is not a directory; move it out of the storage root"
             raise ObjectError(self.root, identifier, "collision", what)
+        entries = self.storage.scan(place)
         found = self.find_at(identifier, place)  # raises if another object is there
         if found is not None:
             raise self._exists(identifier, place)
@@ -613,30 +579,13 @@ class StorageRoot(Store):
             what = f"path {decode_fs(place)!r} contains other objects or files; use another layout"
             raise ObjectError(self.root, identifier, "object-inside", what)
 
-    @staticmethod
-    def declares_object(directory: bytes) -> bool:
-        """Return whether a directory is an object's, or declares to be one.
-
-        :raises OSError: this cannot be determined
-        """
-        # By name, because intermediate directories may have thousands of entries.
-        return any(exists(directory + name) for name in _SIGNS)
-
-    def move_in(self, identifier: str, new: bytes, place: bytes) -> None:
-        """Publish a staged object at a path."""
-        try:
-            self.storage.publish(new, place)
-        except FileExistsError:
-            self.check_place_free(identifier, place)
-            raise
-
     def refuse_too_long(self, identifier: str, place: bytes, longest: bytes) -> None:
         """Check that every path of an object at ``place`` is short enough.
 
         :param longest: the longest path in it, with a slash before it
         :raises ObjectError: of kind ``bad-name``
         """
-        reason = too_long(self._root, place + longest)
+        reason = self.storage.too_long(place + longest)
         if reason is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter names, or another layout")
 

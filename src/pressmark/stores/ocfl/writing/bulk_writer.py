@@ -6,21 +6,19 @@ An object never appears inside or around another object.
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.fs.durable import flush_trees
-from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import check_source, open_files
+from pressmark.stores.object_sources import SourceCopy, check_source, open_files
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
 from pressmark.stores.ocfl.inventory import Provenance
+from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, Fixity, dropped_directories, write_object
 from pressmark.stores.staging_writer import Staged, StagingWriter
@@ -71,6 +69,11 @@ class BulkWriter(StagingWriter[StagedObject]):
         self._provenance = Provenance(None, root.message, root.user)
         self._mode = mode
 
+    @property
+    def changes(self) -> Changes:
+        """The changes of the root, which begin on first use."""
+        return cast("Changes", self.staging)
+
     def refuse_elsewhere(self, identifier: str) -> None:
         """Check that no object of the root that is not where the layout puts it has the identifier.
 
@@ -116,7 +119,7 @@ class BulkWriter(StagingWriter[StagedObject]):
                 name, place = root.new_place(identifier)
             with object_errors(root.root, name):
                 check_source(source)
-                is_taken = os.path.lexists(self._base + b"/" + place) or root.is_elsewhere(place)
+                is_taken = root.storage.exists(place) or root.is_elsewhere(place)
                 if self._replaces and (is_taken or name in self._elsewhere):
                     found = root.look_up(name, anew=False)
                 if found is None:
@@ -157,7 +160,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         self._refuse_hard_links()
         with object_errors(root.root, identifier):
             new = self.new_path()
-            version = NextVersion(root, self.staging, identifier, found, edit, provenance or self._provenance, dedup)
+            version = NextVersion(root, self.changes, identifier, found, edit, provenance or self._provenance, dedup)
             copy = version.copy(new, self._links, fixity or {}, also, threads)
         return StagedObject(identifier, found.place, new, copy, check, version=version)
 
@@ -214,6 +217,7 @@ class BulkWriter(StagingWriter[StagedObject]):
             files,
             new,
             "v1",
+            self.changes,
             self._links,
             root.algorithm,
             fixity or {},
@@ -245,7 +249,7 @@ class BulkWriter(StagingWriter[StagedObject]):
 
     def new_path(self) -> bytes:
         """Return a path for an object that the caller copies whole, and then adopts."""
-        return self.staging / self._root.new_name()
+        return self.changes.begin()
 
     def finish_version(self, place: bytes) -> bool:
         """Finish a version of the object at ``place`` whose publishing was interrupted; return whether there was one.
@@ -255,7 +259,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         """
         from pressmark.stores.ocfl.writing.version_writer import finish_version  # only for existing objects
 
-        return finish_version(self._root, self.staging, place)
+        return finish_version(self._root, self.changes, place)
 
     def adopt_version(self, directory: bytes, place: bytes) -> None:
         """Publish a complete next version of the object at ``place``, unless another run does.
@@ -264,25 +268,38 @@ class BulkWriter(StagingWriter[StagedObject]):
         :raises SourceError: as for :meth:`finish_version`
         :raises OSError: as for :meth:`finish_version`
         """
-        if self._root.durable:
-            flush_trees(directory)
-        with suppress(FileExistsError), self.staging.lock():
-            self._root.storage.add(directory, place + b"/" + os.path.basename(directory))
+        self.changes.flush(directory)
+        with suppress(FileExistsError), self.changes.lock():
+            self.changes.adopt_version(directory, place)
         self.finish_version(place)
 
+    def _copy_all(self, copies: Sequence[SourceCopy], together: int | None) -> Iterator[SourceCopy]:
+        return self.changes.copy(copies, self._copier, together) if copies else iter(())
+
+    def _discard(self, path: bytes) -> None:
+        self.changes.discard(path)
+
     def _is_moved(self, staged: StagedObject) -> bool:
-        return super()._is_moved(staged) if staged.version is None else staged.version.is_published()
+        if staged.version is not None:
+            return staged.version.is_published()
+        return not self.changes.is_prepared(staged.path) and self._root.storage.exists(staged.place)
 
     def _move(self, staged: StagedObject, known: set[bytes]) -> None:
         if staged.version is not None:
             staged.version.publish(staged.path)
             return
         try:
-            self._by_one_rename(staged, known)
+            if self._root.is_elsewhere(staged.place):
+                raise FileExistsError
+            self.changes.publish(staged.path, staged.place, known)
         except (FileExistsError, NotADirectoryError):
-            # The place is not free: report why, or handle it.
+            # The path is not free: report why, or replace an empty directory.
             self._root.check_place_free(staged.identifier, staged.place)
-            self._root.move_in(staged.identifier, staged.path, staged.place)
+            try:
+                self.changes.publish(staged.path, staged.place, known, replace_empty=True)
+            except FileExistsError:
+                self._root.check_place_free(staged.identifier, staged.place)
+                raise
 
     def _record(self, staged: StagedObject) -> StoreObject:
         if staged.version is not None and staged.copy is not None:
@@ -290,23 +307,6 @@ class BulkWriter(StagingWriter[StagedObject]):
         dropped = staged.copy.dropped if staged.copy is not None else ()
         problems = dropped_directories(staged.place, dropped)
         return StoreObject(staged.identifier, decode_fs(staged.place), True, None, problems)
-
-    def _by_one_rename(self, staged: StagedObject, known: set[bytes]) -> None:
-        if self._root.is_elsewhere(staged.place):
-            raise FileExistsError
-        *above, name = staged.place.split(b"/")
-        path = self._base
-        for part in above:
-            path += b"/" + part
-            if path in known:
-                continue
-            try:
-                os.mkdir(path)
-            except FileExistsError:
-                if not stat.S_ISDIR(os.lstat(path).st_mode) or self._root.declares_object(path):
-                    raise
-            known.add(path)
-        rename_new(staged.path, path + b"/" + name)
 
 
 def _text(identifier: str | bytes) -> str:

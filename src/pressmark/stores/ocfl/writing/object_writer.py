@@ -6,7 +6,6 @@ content, inventories with sidecars, declaration.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,13 +15,12 @@ from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.steps import write_new
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task
 from pressmark.stores.objects import ObjectSource
-from pressmark.stores.ocfl.declarations import OBJECT, declaration, write_extension
+from pressmark.stores.ocfl.declarations import OBJECT, declaration, extension_files
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
@@ -33,6 +31,7 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_bytes,
     sidecar_name,
 )
+from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.problems import problem
 
 __all__ = [
@@ -67,9 +66,10 @@ def write_object(copied: CopiedFiles, identifier: str, version: str, provenance:
     document = first_version(identifier, version, copied.algorithm, copied.manifest, provenance.block(copied.state))
     if copied.fixity:
         document["fixity"] = copied.fixity
-    if copied.content_paths is not None:
-        copied.note_path(write_extension(copied.target, copied.content_paths))
-    _write_inventories(copied.target, document, version)
+    extension = {} if copied.content_paths is None else extension_files(copied.content_paths)
+    for path in extension:
+        copied.note_path(path)
+    copied.changes.write(copied.target, {**extension, **_inventories(document, version)})
     copied.note_path(b"v1/" + encode_fs(sidecar_name(copied.algorithm)))
 
 
@@ -81,13 +81,13 @@ def dropped_directories(place: bytes, dropped: Iterable[bytes]) -> tuple[Problem
     )
 
 
-def _write_inventories(top: bytes, document: Mapping[str, Any], version: str) -> None:
-    """Write inventories, sidecars and declaration."""
+def _inventories(document: Mapping[str, Any], version: str) -> dict[bytes, bytes]:
+    """Return inventories, sidecars and declaration."""
     data, sidecar = inventory_files(document)
     beside, name, content = _file_parts(document["digestAlgorithm"], version)
     folder = encode_fs(document["head"]) + b"/"
     inventories = {folder + _INVENTORY: data, folder + beside: sidecar, _INVENTORY: data, beside: sidecar}
-    write_new(top, {**inventories, name: content})
+    return {**inventories, name: content}
 
 
 def inventory_files(document: Mapping[str, Any]) -> tuple[bytes, bytes]:
@@ -125,6 +125,7 @@ class CopiedFiles(SourceCopy):
     :param source: as for :meth:`pressmark.stores.Store.put`, or files that the caller has checked
     :param top: the new directory of the object
     :param version: the directory of the version, such as ``v1``
+    :param changes: prepare it
     :param links: as for :class:`SourceCopy`, like ``threads``
     :param fixity: known digests, by algorithm and logical path: they are compared with the copied content and stored in
         the inventory; if an algorithm has no digests, they are computed for all files
@@ -136,7 +137,7 @@ class CopiedFiles(SourceCopy):
     :param also: more algorithms for the outcomes
     :param dedup: store content once that is in the manifest, or occurs several times
     :ivar algorithm: of the object
-    :ivar content_paths: as given
+    :ivar changes: as given, like ``content_paths``
     :ivar manifest: digests to content paths, including those of earlier versions
     :ivar damaged: the outcome of each stored content that was read for this and does not match its digest
     :ivar restored: logical paths of files that were stored because the stored content with their digest is damaged
@@ -154,6 +155,7 @@ class CopiedFiles(SourceCopy):
         source: ObjectSource | Files,
         top: bytes,
         version: str,
+        changes: Changes,
         links: str,
         algorithm: str,
         fixity: Fixity,
@@ -183,6 +185,7 @@ class CopiedFiles(SourceCopy):
         self.dropped: list[bytes] = []
         self.outcomes: dict[str, Outcome] = {}
         self._version = version
+        self.changes = changes
         self._folder = f"{version}/{folder}"
         self.algorithm = algorithm
         self._hash_stored = hash_stored
@@ -202,7 +205,7 @@ class CopiedFiles(SourceCopy):
         """Create the directories, and yield the files to copy: the key is the logical path, the content path and the
         path of the copy.
         """
-        write_new(self.target, {b"": None, encode_fs(self._version): None})
+        self.changes.write(self.target, {b"": None, encode_fs(self._version): None})
         base = self.target + b"/" + encode_fs(self._folder)
         made = False
         for name, path, is_empty in self.listed():
@@ -211,7 +214,7 @@ class CopiedFiles(SourceCopy):
                     self.dropped.append(name)
                 continue
             if not made:
-                os.mkdir(base)
+                self.changes.make(base)
                 made = True
             logical = logical_name(name)
             content = logical if self.content_paths is None else self._content_path(logical)
@@ -220,7 +223,7 @@ class CopiedFiles(SourceCopy):
             target = base + b"/" + inside
             parent = content.rpartition("/")[0]
             if parent and parent not in self._folders:
-                os.makedirs(os.path.join(base, encode_fs(parent)), exist_ok=True)
+                self.changes.make(base + b"/" + encode_fs(parent))
                 while parent and parent not in self._folders:
                     self._folders.add(parent)
                     parent = parent.rpartition("/")[0]
@@ -280,7 +283,7 @@ class CopiedFiles(SourceCopy):
                 if self._dedup:
                     self._intact[digest] = content
             else:
-                os.unlink(target)
+                self.changes.drop(target)
                 self._is_emptied = True
             self.state.setdefault(digest, []).append(logical)
             if self._known:
@@ -326,10 +329,10 @@ class CopiedFiles(SourceCopy):
 
     def _prune(self) -> None:
         """Remove directories that only contained content stored elsewhere."""
-        base = os.path.join(self.target, encode_fs(self._folder))
+        base = self.target + b"/" + encode_fs(self._folder)
         for below in sorted(self._folders, key=len, reverse=True):
-            _rmdir(os.path.join(base, encode_fs(below)))
-        _rmdir(base)
+            self.changes.prune(base + b"/" + encode_fs(below))
+        self.changes.prune(base)
 
     def _content_path(self, logical: str) -> str:
         assert self.content_paths is not None
@@ -357,14 +360,6 @@ def _prefixes(parts: Iterable[str]) -> Iterator[str]:
     for part in parts:
         path = f"{path}/{part}" if path else part
         yield path
-
-
-def _rmdir(path: bytes) -> None:
-    try:
-        os.rmdir(path)
-    except OSError:
-        if not os.listdir(path):
-            raise
 
 
 def logical_name(name: bytes) -> str:

@@ -12,17 +12,12 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from pressmark.errors import ObjectError, quoted
 from pressmark.fixity.outcomes import Outcome, failed_outcome
-from pressmark.fs.durable import flush_trees
-from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.staging import RunDirectory
-from pressmark.fs.steps import write_new
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import source_entries
@@ -36,7 +31,7 @@ from pressmark.stores.ocfl.declarations import (
     later,
     read_declaration,
 )
-from pressmark.stores.ocfl.differences import Changes, compare_states
+from pressmark.stores.ocfl.differences import Changes as Differences, compare_states
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
@@ -48,7 +43,7 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors, path_conflicts
-from pressmark.stores.ocfl.storage import Storage, status_or_none
+from pressmark.stores.ocfl.storage import Changes, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unfinished, matches_sidecar
 from pressmark.stores.ocfl.writing.object_writer import (
@@ -86,7 +81,7 @@ class Edit(NamedTuple):
 class NextVersion:
     """The next version of an object, while it is written.
 
-    :param staging: the private directory of the run
+    :param changes: publish it
     :param found: the object
     :param edit: its difference from the newest version
     :param dedup: do not store content that is in the object already
@@ -98,7 +93,7 @@ class NextVersion:
     def __init__(
         self,
         root: StorageRoot,
-        staging: RunDirectory,
+        changes: Changes,
         identifier: str,
         found: FoundInventory,
         edit: Edit,
@@ -108,7 +103,7 @@ class NextVersion:
         self.place = found.place
         self._root = root
         self._storage = root.storage
-        self._staging = staging
+        self._publishing = changes
         self._identifier = identifier
         self._found = found
         self._edit = edit
@@ -118,7 +113,7 @@ class NextVersion:
         self._name = _next_name(found.document)
         self._before = {path: digest for path, _content, digest in logical_files(found.document)}
         self._kept: dict[str, str] = {}
-        self._changes = Changes()
+        self._changes = Differences()
         self._is_new = False
 
     def copy(self, new: bytes, links: str, fixity: Fixity, also: tuple[str, ...], threads: int | None) -> CopiedFiles:
@@ -133,6 +128,7 @@ class NextVersion:
             source,
             new,
             self._name,
+            self._publishing,
             links,
             document["digestAlgorithm"],
             fixity,
@@ -181,8 +177,8 @@ class NextVersion:
             raise self._improper(why)
         if self._irregularity() is None:
             return
-        finish_version(self._root, self._staging, self.place)
-        with self._staging.lock():
+        finish_version(self._root, self._publishing, self.place)
+        with self._publishing.lock():
             if not self._is_as_found():
                 raise self._changed()
             if (why := self._irregularity()) is not None:
@@ -276,35 +272,20 @@ class NextVersion:
         """
         if not self._is_new:
             return
-        name = encode_fs(self._name)
         if not self._is_as_found():
             raise self._changed()
         self._refuse_mutable_head()
+        sidecar = encode_fs(sidecar_name(self._found.document["digestAlgorithm"]))
         try:
-            self._storage.add(os.path.join(new, name), self._path(name))
+            self._publishing.publish_version(new, self.place, encode_fs(self._name), sidecar, self._found.data)
         except FileExistsError:
             # Another host, whose lock this one does not see: finished or refused on the next attempt.
             what = f"{self._name} exists already; run the command again"
             raise self._error("exists", what) from None
-        try:
-            _publish_inventory(self._root, new, self.place, self._found.document["digestAlgorithm"])
-        except BaseException:
-            with suppress(OSError):
-                self._settle(new, name)
-            raise
 
     def is_published(self) -> bool:
         """Return whether the version is in the object."""
         return not self._is_new or self._storage.exists(self._path(encode_fs(self._name)))
-
-    def _settle(self, new: bytes, name: bytes) -> None:
-        """Take a version back whose inventory could not be replaced, or replace the sidecar as well."""
-        if self._is_as_found():
-            self._storage.withdraw(self._path(name), os.path.join(new, name))
-            return
-        sidecar = encode_fs(sidecar_name(self._found.document["digestAlgorithm"]))
-        with suppress(FileNotFoundError):  # it was replaced
-            self._storage.replace(os.path.join(new, sidecar), self._path(sidecar))
 
     def _is_as_found(self) -> bool:
         try:
@@ -323,16 +304,6 @@ class NextVersion:
 
     def _error(self, kind: str, reason: str) -> ObjectError:
         return ObjectError(self._root.root, self._identifier, kind, reason)
-
-
-def _publish_inventory(root: StorageRoot, new: bytes, place: bytes, algorithm: str) -> None:
-    """Replace the inventory and the sidecar of an object, after the directory of its newest version."""
-    for name in (_INVENTORY, encode_fs(sidecar_name(algorithm))):
-        if root.durable:
-            root.storage.flush(place)
-        root.storage.replace(os.path.join(new, name), place + b"/" + name)
-    if root.durable:
-        root.storage.flush(place)
 
 
 # --- staging ----------------------------------------------------------------------------------------------------------
@@ -369,7 +340,8 @@ def _write(
         new["fixity"] = fixity
     data, sidecar = inventory_files(new)
     beside, folder = encode_fs(sidecar_name(document["digestAlgorithm"])), encode_fs(name) + b"/"
-    write_new(copied.target, {folder + _INVENTORY: data, folder + beside: sidecar, _INVENTORY: data, beside: sidecar})
+    inventories = {folder + _INVENTORY: data, folder + beside: sidecar, _INVENTORY: data, beside: sidecar}
+    copied.changes.write(copied.target, inventories)
     copied.note_path(folder + beside)
 
 
@@ -421,34 +393,30 @@ def _joined_fixity(
 # --- finishing --------------------------------------------------------------------------------------------------------
 
 
-def finish_version(root: StorageRoot, staging: RunDirectory, place: bytes) -> bool:
+def finish_version(root: StorageRoot, changes: Changes, place: bytes) -> bool:
     """Finish a version whose publishing was interrupted; return whether there was one.
 
     :param place: the object
     :raises SourceError: of kind ``improper``: the content of the version does not match its inventory
     :raises OSError: the version cannot be read, or the object cannot be written
     """
-    with staging.lock():  # no run is publishing
+    with changes.lock():  # no run is publishing
         unfinished = _unfinished(root.storage, place)
     if unfinished is None:
         return False
     check_content(root.storage, place, unfinished)
-    new = staging / root.new_name()
-    algorithm = unfinished.document["digestAlgorithm"]
-    sidecar = encode_fs(sidecar_name(algorithm))
+    new = changes.begin()
+    sidecar = encode_fs(sidecar_name(unfinished.document["digestAlgorithm"]))
     folder = place + b"/" + encode_fs(unfinished.name)
     contents = {b"": None, _INVENTORY: unfinished.data, sidecar: root.storage.read(folder + b"/" + sidecar)}
     try:
-        write_new(new, contents)
-        if root.durable:
-            flush_trees(new)
-            flush_trees(root.storage.path(folder))
-        with staging.lock():
+        changes.write(new, contents)
+        changes.flush(new, folder)
+        with changes.lock():
             if _unfinished(root.storage, place) == unfinished:
-                _publish_inventory(root, new, place, algorithm)
+                changes.publish_inventory(new, place, sidecar)
     finally:
-        with suppress(OSError):  # the next run removes the rest
-            remove_tree(new)
+        changes.discard(new)
     return True
 
 

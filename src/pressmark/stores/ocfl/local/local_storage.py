@@ -1,0 +1,126 @@
+"""A storage root on a local disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import FileIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+from pressmark import _kernels
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fs import durable
+from pressmark.fs.beneath import open_beneath, read_all, require_regular
+from pressmark.fs.names import first_link, is_absent, too_long
+from pressmark.fs.trees import DirectoryEntry, Wanted, scan
+from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
+from pressmark.stores.placement import first_directories
+from pressmark.threads import require_use
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.local.local_changes import LocalChanges
+
+__all__ = ["LocalStorage"]
+
+Key = TypeVar("Key")
+# What is wrong after a torn read is looked at again.
+_FILES = Wanted(text=True, twice=False)
+_NAMES = _FILES._replace(content="names", inside=False)
+_WANTED = {
+    "paths": _NAMES,
+    "ids": _NAMES._replace(prefixes=(b"inventory.json/",), first=HEAD),
+    "rules": _FILES._replace(content="open", prefixes=(b"0=", b"inventory.json")),
+    "content": _FILES,
+}
+
+
+class LocalStorage:
+    """A storage root on a local disk.
+
+    :param base: a directory, which may be a symbolic link
+    :param place: path of the root in it
+    """
+
+    def __init__(self, base: bytes, place: bytes = b"") -> None:
+        self._base = base
+        self._inside = os.path.join(place, b"")
+        self._root = os.path.join(base, place) if place else base
+        self._prefix = os.path.join(self._root, b"")
+
+    def below(self, place: bytes) -> LocalStorage:
+        return LocalStorage(os.path.abspath(self._base), self._inside + place)
+
+    def path(self, place: bytes) -> bytes:
+        return self._prefix + place if place else self._root
+
+    def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        require_use()
+        return scan(self.path(directory), follow=False)
+
+    def first_directories(self) -> list[bytes]:
+        return first_directories(self._root)
+
+    def trees(
+        self,
+        place: bytes,
+        names: Sequence[bytes],
+        reads: Reads,
+        *,
+        marker: bytes = b"",
+        clashes: bool = False,
+        budget: int = UNLIMITED,
+    ) -> _kernels.active.TreeBatch:
+        wanted = _WANTED[reads]._replace(marker=marker, clashes=clashes, budget=budget)
+        return _kernels.active.read_trees(self.path(place), names, wanted)
+
+    def exists(self, place: bytes) -> bool:
+        return durable.exists(self.path(place))
+
+    def status(self, place: bytes) -> os.stat_result:
+        return os.lstat(self.path(place))
+
+    def why_unreadable(self, file: bytes) -> OSError | None:
+        return durable.why_unreadable(self.path(file))
+
+    def _open(self, file: bytes) -> int:
+        require_use()
+        return require_regular(open_beneath(self._base, self._inside + file), self.path(file))
+
+    def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
+        descriptor = self._open(file)
+        return open(descriptor, "rb"), os.fstat(descriptor)
+
+    def read(self, file: bytes, limit: int = -1) -> bytes:
+        with FileIO(self._open(file)) as opened:
+            if limit >= 0:
+                return opened.read(limit) or b""
+            return read_all(opened, os.fstat(opened.fileno()).st_size)
+
+    def hash_tasks(
+        self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
+    ) -> Iterator[tuple[Key, Outcome]]:
+        from pressmark.fixity.pool import hash_tasks  # only a check reads content
+
+        return hash_tasks(((key, self.path(file)) for key, file in tasks), algorithms, threads, links="refuse")
+
+    def too_long(self, place: bytes) -> str | None:
+        return too_long(self._root, place)
+
+    def is_absent(self, place: bytes) -> bool:
+        return is_absent(self._root, place)
+
+    def first_link(self, place: bytes) -> bytes | None:
+        return first_link(self._root, place)
+
+    def changes(self, durable: bool) -> LocalChanges:
+        from pressmark.stores.ocfl.local.local_changes import LocalChanges  # not needed for reading
+
+        return LocalChanges(self, durable)
+
+    @contextmanager
+    def scratch(self) -> Iterator[bytes]:
+        with self.changes(False) as changes:
+            folder = changes.begin()
+            os.mkdir(folder)
+            yield folder
