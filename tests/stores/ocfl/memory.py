@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import pytest
 
@@ -322,6 +322,11 @@ class MemoryChanges:
         return []
 
 
+def about_the_disk() -> NoReturn:
+    """Leave out a test that needs what only a disk has, such as links."""
+    pytest.skip("about the disk")
+
+
 class MemoryPath:
     """A path in a storage in memory, with the methods of :class:`pathlib.Path` that tests use."""
 
@@ -335,8 +340,12 @@ class MemoryPath:
         return b"" if self.name == "" else os.fsencode(self._path)
 
     @property
+    def parents(self) -> list[MemoryPath]:
+        return [MemoryPath(self._files, path) for path in self._path.parents]
+
+    @property
     def parent(self) -> MemoryPath:
-        return MemoryPath(self._files, self._path.parent)
+        return self.parents[0] if self.name else about_the_disk()
 
     def __truediv__(self, name: str) -> MemoryPath:
         return MemoryPath(self._files, self._path / name)
@@ -385,13 +394,21 @@ class MemoryPath:
         else:
             self._files.put(self.key, None)
 
-    def rename(self, new: MemoryPath) -> None:
-        self._files.move(self.key, new.key)
+    def rename(self, new: MemoryPath | Path) -> None:
+        self._files.move(self.key, new.key if isinstance(new, MemoryPath) else about_the_disk())
 
     def unlink(self) -> None:
         self._files.remove(self.key)
 
     rmdir = unlink
 
-    def symlink_to(self, _target: str) -> None:
-        pytest.skip("no links in memory")
+    def __fspath__(self) -> str:
+        about_the_disk()
+
+    def symlink_to(self, _target: object, _is_directory: bool = False) -> None:
+        about_the_disk()
+
+    def stat(self) -> os.stat_result:
+        about_the_disk()
+
+    hardlink_to = symlink_to

@@ -89,6 +89,18 @@ def tree(folder: Any) -> dict[str, bytes | None]:
     return found
 
 
+def copy_tree(folder: Any, to: Any) -> None:
+    """Copy a directory of a root."""
+    to.mkdir(parents=True)
+    for path in folder.rglob("*"):
+        copy = to / str(path.relative_to(folder))
+        if path.is_dir():
+            copy.mkdir(parents=True, exist_ok=True)
+        else:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+
+
 def rewrite(folder: Any, change: Callable[[dict[str, Any]], object], *, versions: bool = True) -> None:
     """Change an object's inventory and update its sidecars.
 

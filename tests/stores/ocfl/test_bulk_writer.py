@@ -14,7 +14,7 @@ from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 from support.implementations import Implementation, use
 
-from .samples import CREATED, create, kinds
+from .samples import CREATED, at, create, kinds
 
 OBJECTS: dict[str, dict[str, bytes]] = {
     "mdp.39015012345678": {"39015012345678.mets.xml": b"<mets/>", "39015012345678.zip": b"PK" * 900},
@@ -28,6 +28,8 @@ OTHERS: dict[str, dict[str, bytes]] = {
     "nothing in one": {"a": b"", "b": b"b"},
     "large": {"a": bytes(20_000)},
 }
+
+pytestmark = pytest.mark.usefixtures("every_storage")
 
 
 def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
@@ -123,7 +125,7 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
     with use(implementation):
         root = create(tmp_path / "root")
         alone(root, {"one": tops["one"]})
-        before = tree(tmp_path / "root")
+        before = tree(at(root))
         with root.writer("copy") as writer:
             files = [(b"f", os.fsencode(tops["two"] / "f"))]
             stage(writer, "one", files, root.place("one"))
@@ -131,6 +133,6 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
             errors = [error for _staged, error in writer.commit()]
         assert [type(error) for error in errors] == [ObjectError, ObjectError]
         assert [error.kind for error in errors if error] == ["exists", "object-inside"]
-        assert tree(tmp_path / "root") == before
+        assert tree(at(root)) == before
         shutil.rmtree(tmp_path / "source")
         assert kinds(root.check(digests=True)) == []

@@ -21,9 +21,11 @@ from pressmark.stores.ocfl.declarations import REGISTERED
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, SECTIONS
 
-from .samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree
+from .samples import CREATED, LAYOUTS, at, copy_tree, create, kinds, reopened, rewrite, save, source, tree
 
 IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3")
+
+pytestmark = pytest.mark.usefixtures("every_storage")
 
 
 @pytest.fixture
@@ -34,18 +36,18 @@ def root(tmp_path: Path) -> OcflRoot:
     return root
 
 
-def place(root: OcflRoot, number: int = 0) -> Path:
+def place(root: OcflRoot, number: int = 0) -> Any:
     assert root.layout is not None
-    return Path(root.root) / root.layout.map_id(IDENTIFIERS[number])
+    return at(root) / root.layout.map_id(IDENTIFIERS[number])
 
 
 def write(name: str, data: bytes) -> Callable[[OcflRoot], object]:
-    return lambda root: (Path(root.root) / name).write_bytes(data)
+    return lambda root: (at(root) / name).write_bytes(data)
 
 
 def moved(root: OcflRoot) -> None:
-    (Path(root.root) / "elsewhere").mkdir()
-    place(root).rename(Path(root.root) / "elsewhere/object")
+    (at(root) / "elsewhere").mkdir()
+    place(root).rename(at(root) / "elsewhere/object")
     for parent in list(place(root).parents)[:3]:
         parent.rmdir()
 
@@ -58,27 +60,27 @@ def inside(root: OcflRoot) -> None:
 
 def clash(root: OcflRoot) -> None:
     for name in ("\u00e9", "e\u0301", "E\u0301"):
-        (Path(root.root) / name).mkdir()
-        shutil.copytree(place(root), Path(root.root) / name / "o")
+        (at(root) / name).mkdir()
+        copy_tree(place(root), at(root) / name / "o")
 
 
 def later(root: OcflRoot) -> None:
     for name in ("0=ocfl_1.1",):
-        (Path(root.root) / name).unlink()
-    (Path(root.root) / "0=ocfl_1.0").write_text("ocfl_1.0\n")
+        (at(root) / name).unlink()
+    (at(root) / "0=ocfl_1.0").write_text("ocfl_1.0\n")
     root.version = "1.0"
 
 
 def hard_link(root: OcflRoot) -> None:
-    (Path(root.root).parent / "other").hardlink_to(place(root) / "v1/content/a.txt")
+    (at(root).parent / "other").hardlink_to(place(root) / "v1/content/a.txt")
 
 
 BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
     ("a changed byte", lambda r: (place(r) / "v1/content/a.txt").write_bytes(b"onE"), ["content-mismatch"], "E092"),
     ("a moved object", moved, ["misplaced"], "E083"),
-    ("an empty directory", lambda r: (Path(r.root) / "x/y").mkdir(parents=True), ["directory-empty"], "E073"),
+    ("an empty directory", lambda r: (at(r) / "x/y").mkdir(parents=True), ["directory-empty"], "E073"),
     ("a hard link", hard_link, ["hard-link"], "E090"),
-    ("a symbolic link", lambda r: (Path(r.root) / "link").symlink_to("000"), ["symbolic-link"], "E090"),
+    ("a symbolic link", lambda r: (at(r) / "link").symlink_to("000"), ["symbolic-link"], "E090"),
     ("a second declaration", write("0=ocfl_1.0", b"ocfl_1.0\n"), ["declaration-several"], "E076"),
     ("a declaration's content", write("0=ocfl_1.1", b"ocfl_1.1"), ["declaration-malformed"], "E080"),
     ("an unknown declaration", write("0=ocfl_2.0", b""), ["declaration-several", "declaration-unknown"], "E079"),
@@ -93,7 +95,7 @@ BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
     ("a later version", later, ["version-later"], "E081"),
     ("a file in the hierarchy", lambda r: (place(r).parent / "file").write_bytes(b"x"), ["file-stray"], "E072"),
     ("a file in extensions", write("extensions/file", b"x"), ["extensions-file"], "E112"),
-    ("a link in extensions", lambda r: (Path(r.root) / "extensions/link").symlink_to("x"), ["symbolic-link"], "E090"),
+    ("a link in extensions", lambda r: (at(r) / "extensions/link").symlink_to("x"), ["symbolic-link"], "E090"),
     ("an object's declaration gone", lambda r: (place(r) / "0=ocfl_object_1.1").unlink(), ["file-stray"], "E003"),
     ("layout file", write("ocfl_layout.json", b"{}"), ["layout-malformed"], "E070"),
     ("unknown layout", write("ocfl_layout.json", b'{"extension": "x", "description": ""}'), ["layout-unknown"], "E071"),
@@ -117,13 +119,14 @@ def test_each_bad_root(root: OcflRoot, change: Callable[[OcflRoot], object], exp
         assert root.check(digests=True, threads=threads).problems == streamed
 
 
+@pytest.mark.on_disk
 def test_ocfl_java_spelling(tmp_path: Path) -> None:
     """Objects that ocfl-java 2.2.3 stored under layout 0003 are recognised, found, and not put twice."""
     root = create(tmp_path / "root", "0003")
     identifier = "info:\u20ac/\U0001f350/\u00e9"
     root.put(identifier, source(tmp_path / "in"))
     [record] = root.objects()
-    right = Path(root.root) / record.path
+    right = at(root) / record.path
     assert right.name == "info%3a%e2%82%ac%2f%f0%9f%8d%90%2f%c3%a9"
     right.rename(right.with_name("info%3a%E2%82%ac%2f%F0%9f%8d%90%2f%c3%a9"))
     [record] = root.objects()
@@ -143,7 +146,7 @@ def test_ocfl_java_spelling(tmp_path: Path) -> None:
 def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
     """Each unregistered extension of the root is reported, of objects only the first."""
     for name in ("0005-mutable-head", "initial", "pressmark-staging", "rocfl-staging"):
-        (Path(root.root) / "extensions" / name).mkdir()
+        (at(root) / "extensions" / name).mkdir()
     for number in range(3):
         for name in ("0005-mutable-head", "initial", "of-our-own"):
             (place(root, number) / "extensions" / name).mkdir(parents=True)
@@ -170,9 +173,9 @@ def test_sections_of_kinds_are_those_of_their_codes() -> None:
 
 def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> None:
     """Duplicate identifiers are found in a root without a layout."""
-    shutil.copytree(place(root), tmp_path / "root/copy")
-    (tmp_path / "root/ocfl_layout.json").unlink()
-    [problem] = OcflRoot(tmp_path / "root").check().errors
+    copy_tree(place(root), at(root) / "copy")
+    (at(root) / "ocfl_layout.json").unlink()
+    [problem] = reopened(root).check().errors
     assert (problem.kind, problem.path) == ("duplicate-id", b"copy")
     assert repr(os.path.relpath(place(root), root.root)) in problem.message
 
@@ -180,9 +183,9 @@ def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> N
 def test_each_object_has_its_result(root: OcflRoot) -> None:
     """Each object's result comes in walk order, also with mixed digest algorithms."""
     root.put("info:c/4", {"a": place(root) / "v1/content/a.txt"}, fixity={"md5": {}})
-    OcflRoot(root.root, algorithm="sha256", durable=False).put("info:d/5", {})
+    reopened(root, algorithm="sha256").put("info:d/5", {})
     for number in range(6, 12):
-        OcflRoot(root.root, algorithm="sha256", durable=False).put(f"info:d/{number}", Path(root.root).parent / "in")
+        reopened(root, algorithm="sha256").put(f"info:d/{number}", at(root).parent / "in")
     (place(root, 1) / "v1/content/a.txt").write_bytes(b"x")
     results: list[ocfl_check.ObjectResult] = []
     events: list[object] = []
@@ -200,7 +203,7 @@ def test_mixed_algorithms_wait_for_a_bounded_time(root: OcflRoot, monkeypatch: p
     monkeypatch.setattr(ocfl_check, "BESIDE", 2)
     for number in range(4, 30):
         options = {"fixity": {"md5": {}}} if number % 3 else {}
-        root.put(f"info:x/{number}", Path(root.root).parent / "in", **options)  # type: ignore[arg-type]
+        root.put(f"info:x/{number}", at(root).parent / "in", **options)  # type: ignore[arg-type]
     report = root.check(digests=True)
     assert kinds(report) == []
     assert report.counts == {"objects": 29, "files": 58, "bytes": 174}
@@ -210,7 +213,7 @@ def test_mixed_algorithms_wait_for_a_bounded_time(root: OcflRoot, monkeypatch: p
 
 
 def lost_lines(root: OcflRoot) -> None:
-    (Path(root.root) / "0=ocfl_1.1").write_bytes(b"ocfl_1.1")
+    (at(root) / "0=ocfl_1.1").write_bytes(b"ocfl_1.1")
     (place(root) / "0=ocfl_object_1.1").write_bytes(b"ocfl_object_1.1\r\n")
 
 
@@ -218,17 +221,17 @@ REPAIRS: list[tuple[str, Callable[[OcflRoot], object], list[str]]] = [
     ("nothing", lambda r: None, []),
     (
         "empty directories",
-        lambda r: [(Path(r.root) / name).mkdir(parents=True) for name in ("x/y", "x/z", place(r).parent.name)],
+        lambda r: [(at(r) / name).mkdir(parents=True) for name in ("x/y", "x/z", place(r).parent.name)],
         ["prune"],
     ),
     ("empty content", lambda r: (place(r) / "v1/content/none/none").mkdir(parents=True), ["prune"]),
     ("declarations", lost_lines, ["write"]),
     ("sidecar", lambda r: (place(r) / "inventory.json.sha512").unlink(), ["write"]),
     ("version's sidecar", lambda r: (place(r) / "v1/inventory.json.sha512").unlink(), ["write"]),
-    ("layout file", lambda r: (Path(r.root) / "ocfl_layout.json").unlink(), ["write"]),
+    ("layout file", lambda r: (at(r) / "ocfl_layout.json").unlink(), ["write"]),
     (
         "leftover",
-        lambda r: (Path(r.root) / "extensions/pressmark-staging/12/object/v1").mkdir(parents=True),
+        lambda r: (at(r) / "extensions/pressmark-staging/12/object/v1").mkdir(parents=True),
         ["remove"],
     ),
 ]
@@ -237,17 +240,17 @@ REPAIRS: list[tuple[str, Callable[[OcflRoot], object], list[str]]] = [
 @pytest.mark.parametrize(("change", "actions"), [case[1:] for case in REPAIRS], ids=[case[0] for case in REPAIRS])
 def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: list[str]) -> None:
     """A repair fixes what it can, a dry run reports the same without changes, and a second repair finds nothing."""
-    before = {name: data for name, data in tree(Path(root.root)).items() if data is not None}
+    before = {name: data for name, data in tree(at(root)).items() if data is not None}
     change(root)
-    broken = tree(Path(root.root))
+    broken = tree(at(root))
     said: list[object] = []
     assert root.repair(dry_run=True, on_event=said.append).problems == []
-    assert tree(Path(root.root)) == broken
+    assert tree(at(root)) == broken
     done: list[object] = []
     assert root.repair(on_event=done.append).problems == []
     assert said == done
     assert sorted({event.action for event in done if isinstance(event, RepairStep)}) == actions
-    after = tree(Path(root.root))
+    after = tree(at(root))
     assert {name: data for name, data in after.items() if data is not None} == {
         **before,
         **({"ocfl_layout.json": after["ocfl_layout.json"]} if "ocfl_layout.json" in before else {}),
@@ -255,7 +258,7 @@ def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: l
     done.clear()
     assert root.repair(on_event=done.append).problems == []
     assert done == []
-    assert OcflRoot(root.root).layout == LAYOUTS["0003"]
+    assert reopened(root).layout == LAYOUTS["0003"]
 
 
 def test_what_repair_leaves_alone(root: OcflRoot) -> None:
@@ -265,11 +268,11 @@ def test_what_repair_leaves_alone(root: OcflRoot) -> None:
     (place(root, 2) / "inventory.json.sha512").unlink()
     rewrite(place(root, 2), lambda document: None, versions=False)
     (place(root, 2) / "inventory.json.sha512").unlink()
-    (Path(root.root) / "stray").mkdir()
-    (Path(root.root) / "stray/file").write_bytes(b"x")
-    before = tree(Path(root.root))
+    (at(root) / "stray").mkdir()
+    (at(root) / "stray/file").write_bytes(b"x")
+    before = tree(at(root))
     report = root.repair()
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
     assert kinds(report) == ["declaration-malformed", "file-stray", "inventory-differs", "sidecar-missing"]
 
 
@@ -286,11 +289,12 @@ def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
     assert sorted(os.listdir(folder / "v2")) == []
 
 
+@pytest.mark.on_disk
 @pytest.mark.usefixtures("stuck")
 def test_repair_goes_on_where_one_directory_is_refused(root: OcflRoot) -> None:
     """A repair reports a directory that it cannot remove and repairs the rest."""
     for name in ("a", "stuck", "z"):
-        (Path(root.root) / name).mkdir()
+        (at(root) / name).mkdir()
     events: list[object] = []
     report = root.repair(on_event=events.append)
     assert events == [RepairStep("prune", b"a"), RepairStep("prune", b"z")]
@@ -316,8 +320,8 @@ def test_repair_of_an_object_that_goes(root: OcflRoot, monkeypatch: pytest.Monke
 
 def test_repair_leaves_directories_of_what_is_ignored(root: OcflRoot) -> None:
     """A dry run does not announce the removal of a directory that holds ignored files."""
-    (Path(root.root) / "empty" / "sub").mkdir(parents=True)
-    (Path(root.root) / "empty" / "sub" / ".DS_Store").write_bytes(b"x")
+    (at(root) / "empty" / "sub").mkdir(parents=True)
+    (at(root) / "empty" / "sub" / ".DS_Store").write_bytes(b"x")
     for dry_run in (True, False):
         events: list[object] = []
         report = root.repair(dry_run=dry_run, on_event=events.append, ignore=[".DS_Store"])
@@ -332,27 +336,29 @@ def test_repair_keeps_what_follows_a_declaration(root: OcflRoot) -> None:
         assert path.read_bytes() == b"ocfl_object_1.1" + tail
 
 
+@pytest.mark.on_disk
 def test_repair_replaces_no_link_and_no_directory(root: OcflRoot) -> None:
     for number in range(2):
         (place(root, number) / "inventory.json.sha512").unlink()
     (place(root, 0) / "inventory.json.sha512").symlink_to("v1/inventory.json.sha512")
     (place(root, 1) / "inventory.json.sha512").mkdir()
-    before = tree(Path(root.root))
+    before = tree(at(root))
     assert "sidecar-missing" in kinds(root.repair())
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
     assert (place(root, 0) / "inventory.json.sha512").is_symlink()
 
 
+@pytest.mark.on_disk
 def test_an_empty_directory_of_extensions(tmp_path: Path) -> None:
     """An empty extensions directory, possibly left by a killed run, is removed."""
     root = create(tmp_path / "root", "0002")
     root.put("info:x", source(tmp_path / "in"))
-    assert not (tmp_path / "root/extensions").exists()
-    (tmp_path / "root/extensions/pressmark-staging/1/object").mkdir(parents=True)
+    assert not (at(root) / "extensions").exists()
+    (at(root) / "extensions/pressmark-staging/1/object").mkdir(parents=True)
     assert sorted({problem.kind for problem in root.check().problems}) == ["leftover"]
     assert root.repair().problems == []
-    assert not (tmp_path / "root/extensions").exists()
-    (tmp_path / "root/extensions").mkdir()
+    assert not (at(root) / "extensions").exists()
+    (at(root) / "extensions").mkdir()
     assert kinds(root.check()) == ["directory-empty"]
     assert root.repair().problems == []
-    assert not (tmp_path / "root/extensions").exists()
+    assert not (at(root) / "extensions").exists()

@@ -16,7 +16,9 @@ from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
 
-from .samples import CREATED, LAYOUTS, USER, create, kinds, source, tree
+from .samples import CREATED, LAYOUTS, USER, at, create, files_of, kinds, reopened, source, tree
+
+pytestmark = pytest.mark.usefixtures("every_storage")
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
@@ -54,7 +56,7 @@ def test_an_object_as_it_is_stored(tmp_path: Path) -> None:
     )
     assert record == ("urn:x:1", PLACE, True, None, (), None, None, False)
     assert record.record() == {"id": "urn:x:1", "path": PLACE, "proper": True, "encapsulation": None, "problems": []}
-    found = tree(tmp_path / "root" / PLACE)
+    found = tree(at(root) / PLACE)
     inventory = found.pop("inventory.json") or b""
     assert found.pop("v1/inventory.json") == inventory
     assert found.pop("v1/inventory.json.sha512") == found.pop("inventory.json.sha512")
@@ -113,7 +115,7 @@ def test_files_of_an_object(tmp_path: Path) -> None:
 
 
 def contents(found: OcflObject) -> dict[str, bytes]:
-    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+    return files_of(found)
 
 
 SOURCES: list[tuple[Callable[[Path], Any], dict[str, bytes]]] = [
@@ -150,10 +152,10 @@ def test_empty_directories_of_a_source_are_reported(tmp_path: Path) -> None:
 
 def refusal(root: OcflRoot, identifier: str, given: Any, **options: Any) -> ObjectError:
     """Return the error of a put, and check that it left nothing."""
-    before = tree(Path(root.root))
+    before = tree(at(root))
     with pytest.raises(ObjectError) as caught:
         root.put(identifier, given, **options)
-    assert tree(Path(root.root)) == before
+    assert tree(at(root)) == before
     assert "\n" not in str(caught.value)
     assert quoted(identifier) in str(caught.value)
     return caught.value
@@ -204,11 +206,12 @@ def test_links_are_followed_on_request(tmp_path: Path) -> None:
     (folder / "deep/loop").symlink_to("..")
     assert "symbolic link to a parent directory" in str(refusal(root, "y", folder, links="follow"))
     (folder / "deep/loop").unlink()
-    (folder / "deep/loop").symlink_to(tmp_path / "root")
+    (folder / "deep/loop").symlink_to(at(root))
     assert "cannot copy a directory into itself" in str(refusal(root, "y", folder, links="follow"))
     assert "cannot copy a directory into itself" in str(refusal(root, "y", {"deep": folder / "deep"}, links="follow"))
 
 
+@pytest.mark.on_disk
 def test_places_that_are_refused(tmp_path: Path) -> None:
     """Reserved, nested, occupied and too long paths are refused, and so are identifiers without a path."""
     file = source(tmp_path / "in") / "a.txt"
@@ -259,14 +262,14 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
 def test_removing_leaves_no_trace(tmp_path: Path) -> None:
     """Deleting an object removes the empty directories above it and keeps the others."""
     root = create(tmp_path / "root", "0011")
-    empty = tree(tmp_path / "root")
+    empty = tree(at(root))
     root.put("a/b/c", source(tmp_path / "in"))
-    alone = tree(tmp_path / "root")
+    alone = tree(at(root))
     root.put("a/b/d/e", source(tmp_path / "in"))
     root.delete("a/b/d/e")
-    assert tree(tmp_path / "root") == alone
+    assert tree(at(root)) == alone
     root.delete("a/b/c")
-    assert tree(tmp_path / "root") == empty
+    assert tree(at(root)) == empty
     for call in (root.get, root.delete):
         with pytest.raises(ObjectError, match="object not found") as caught:
             call("a/b/c")
@@ -277,12 +280,12 @@ def test_an_object_with_another_inside_is_not_removed(tmp_path: Path) -> None:
     root = create(tmp_path / "root", "0002")
     root.put("a", source(tmp_path / "in"))
     root.put("b", source(tmp_path / "in"))
-    (tmp_path / "root/b").rename(tmp_path / "root/a/b")
-    before = tree(tmp_path / "root")
+    (at(root) / "b").rename(at(root) / "a/b")
+    before = tree(at(root))
     with pytest.raises(ObjectError, match="possibly other objects") as caught:
         root.delete("a")
     assert caught.value.kind == "object-inside"
-    assert tree(tmp_path / "root") == before
+    assert tree(at(root)) == before
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
@@ -292,9 +295,9 @@ def test_replacing_makes_a_version(tmp_path: Path) -> None:
     """A replacement adds a version with only new content, and leaves no hard link."""
     root = create(tmp_path / "root", "0002")
     root.put("x", source(tmp_path / "one"), created=CREATED)
-    before = tree(tmp_path / "root/x")
+    before = tree(at(root) / "x")
     root.put("x", {"new": tmp_path / "one/a.txt", "b": source(tmp_path / "two", {"b": b"b"}) / "b"}, replace=True)
-    after = tree(tmp_path / "root/x")
+    after = tree(at(root) / "x")
     assert {name: after[name] for name in before if name.startswith("v1")} == {
         name: data for name, data in before.items() if name.startswith("v1")
     }
@@ -307,7 +310,7 @@ def test_replacing_makes_a_version(tmp_path: Path) -> None:
     assert kinds(root.check(digests=True)) == []
     # Only removed and renamed files: no content directory.
     root.put("x", {"b": tmp_path / "two/b"}, replace=True)
-    assert not (tmp_path / "root/x/v3/content").exists()
+    assert not (at(root) / "x/v3/content").exists()
     assert kinds(root.check(digests=True)) == []
     # An unchanged object gets no new version.
     root.put("x", {"b": tmp_path / "two/b"}, replace=True)
@@ -335,7 +338,7 @@ def test_extension_0011_inside_objects(tmp_path: Path) -> None:
     assert contents(found) == names
     stored = {path.split(b"/v1/content/")[1].decode() for _name, path in found.files()}
     assert stored == {clean.map_id(name) for name in names}
-    config = tmp_path / "root/x/extensions" / clean.name / "config.json"
+    config = at(root) / "x/extensions" / clean.name / "config.json"
     assert json.loads(config.read_bytes()) == clean.config()
     assert kinds(root.check(digests=True)) == []
     (tmp_path / "in/9").write_bytes(b"d")
@@ -343,7 +346,7 @@ def test_extension_0011_inside_objects(tmp_path: Path) -> None:
     assert error.kind == "collision"
     assert "encodeUTF" in str(error)
     with pytest.raises(StoreError, match="does not map content paths"):
-        OcflRoot(tmp_path / "root", content_paths=layout("0003"))
+        reopened(root, content_paths=layout("0003"))
 
 
 # --- bad roots --------------------------------------------------------------------------------------------------------
@@ -359,6 +362,7 @@ def test_other_layouts_are_refused(tmp_path: Path, chosen: Any, words: str) -> N
     assert not (tmp_path / "root").exists()
 
 
+@pytest.mark.on_disk
 def test_roots_are_not_made_over_something(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_bytes(b"x")
@@ -404,11 +408,11 @@ def test_roots_without_a_known_layout(tmp_path: Path, data: bytes, words: str, k
     """An unknown layout is reported; only new objects need the layout."""
     root = create(tmp_path / "root")
     root.put("x:1", source(tmp_path / "in"))
-    path = tmp_path / "root/ocfl_layout.json"
+    path = at(root) / "ocfl_layout.json"
     path.write_bytes(data)
     if not data:
         path.unlink()
-    opened = OcflRoot(tmp_path / "root")
+    opened = reopened(root)
     assert opened.layout is None
     assert [record.id for record in opened.objects()] == ["x:1"]
     report = opened.check()
@@ -417,11 +421,12 @@ def test_roots_without_a_known_layout(tmp_path: Path, data: bytes, words: str, k
     with pytest.raises(StoreError, match="specify a known --layout") as caught:
         opened.put("x:1", tmp_path / "in")
     assert words in str(caught.value)
-    given = OcflRoot(tmp_path / "root", layout=LAYOUTS["0003"])
+    given = reopened(root, layout=LAYOUTS["0003"])
     assert given.get("x:1").id == "x:1"
     assert kind == "layout-malformed" or given.check().ok
 
 
+@pytest.mark.on_disk
 def test_a_configuration_that_is_refused(tmp_path: Path) -> None:
     create(tmp_path / "root")
     config = tmp_path / "root/extensions" / LAYOUTS["0003"].name / "config.json"
@@ -454,12 +459,13 @@ def test_directories_that_are_no_roots(tmp_path: Path) -> None:
         create(tmp_path / "root", algorithm="md5")
 
 
+@pytest.mark.on_disk
 def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None:
     root = create(tmp_path / "root")
     root.put("info:x/1", source(tmp_path / "in"))
-    (tmp_path / "root/0=ocfl_1.1").unlink()
-    before = tree(tmp_path / "root")
-    undeclared = OcflRoot(tmp_path / "root", undeclared=True)
+    (at(root) / "0=ocfl_1.1").unlink()
+    before = tree(at(root))
+    undeclared = reopened(root, undeclared=True)
     assert [(one.kind, one.code) for one in undeclared.check().errors] == [("declaration-missing", "E069")]
     assert [record.id for record in undeclared.objects()] == ["info:x/1"]
     for change in (
@@ -469,10 +475,11 @@ def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None
     ):
         with pytest.raises(StoreError, match="not an OCFL storage root"):
             change()
-    assert tree(tmp_path / "root") == before
+    assert tree(at(root)) == before
     assert OcflRoot(create(tmp_path / "other").root, undeclared=True).put("info:x/1", tmp_path / "in").proper
 
 
+@pytest.mark.on_disk
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk leaves nothing of the object, the error names the remedy, and the next put succeeds."""
     root = create(tmp_path / "root")
@@ -495,11 +502,12 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert kinds(root.check(digests=True)) == []
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("sign", ["0=ocfl_object_1.1", "inventory.json"])
 def test_no_object_in_what_may_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str) -> None:
     """A put below a directory that may be an object is refused if that cannot be determined."""
     root = create(tmp_path / "root", "0002")
-    folder = tmp_path / "root/a"
+    folder = at(root) / "a"
     folder.mkdir()
     (folder / sign).write_bytes(b"")
     look = os.lstat
