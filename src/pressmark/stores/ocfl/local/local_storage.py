@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from io import FileIO
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -12,7 +13,7 @@ from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs import durable
 from pressmark.fs.beneath import open_beneath, read_all, require_regular
-from pressmark.fs.names import first_link, is_absent, too_long
+from pressmark.fs.names import NAME_MAX, PATH_MAX, first_link, is_absent, too_long
 from pressmark.fs.trees import DirectoryEntry, Wanted, scan
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 from pressmark.stores.placement import first_directories
@@ -104,8 +105,13 @@ class LocalStorage:
 
         return hash_tasks(((key, self.path(file)) for key, file in tasks), algorithms, threads, links="refuse")
 
+    @cached_property
+    def _is_short(self) -> bool:
+        return len(os.path.abspath(self._root)) < PATH_MAX - NAME_MAX - 1
+
     def too_long(self, place: bytes) -> str | None:
-        return too_long(self._root, place)
+        # Nearly all paths are shorter than a name may be.
+        return None if len(place) <= NAME_MAX and self._is_short else too_long(self._root, place)
 
     def is_absent(self, place: bytes) -> bool:
         return is_absent(self._root, place)
