@@ -130,7 +130,7 @@ class PlanConflicts:
         for collision in paths.collisions(first=_LISTED):
             members = []
             for member in collision.members:
-                identifier, source = json.loads(member.label)
+                identifier, _, source = member.label.rpartition("\0")
                 members.append(ConflictMember(identifier, source, member.path))
             kind = collision.kind
             if kind == "inside" and not folding and not collision.exact:
@@ -156,7 +156,7 @@ def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str
 
 def add_paths(paths: PathIndex, members: Sequence[ConflictMember]) -> None:
     """Add the paths of objects to an index, with the objects as labels."""
-    paths.add([one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members])
+    paths.add([one.target or "" for one in members], [f"{one.source_id}\0{one.source}" for one in members])
 
 
 class NameRules:

@@ -373,7 +373,7 @@ class _Planning:
             if conflict is None and place[0] is not None:
                 try:
                     own_path = self._targets.own_path(identifier, place[0], names, record.encapsulation)
-                    below = [own_path, *(f"{own_path}/{name}" for name in self._targets.files(names))]
+                    below = [own_path, *[f"{own_path}/{name}" for name in self._targets.files(names)]]
                 except IdentifierError as error:
                     conflict = "refused-name", place[0], str(error)
             examined.append(_Examined(record, identifier, place[0], size, own_path, conflict))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pressmark import stores
 from pressmark.errors import BagError, IdentifierError, quoted
@@ -119,20 +119,20 @@ class Targets:
             return f"{_VITRO}/{self._layout.object_path(identifier, names[0])}"
         return target
 
-    def files(self, names: Sequence[str]) -> Iterator[str]:
-        """Yield the paths of files below :meth:`own_path`.
+    def files(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the paths of files below :meth:`own_path`.
 
         :param names: of an object's files; of an object that is stored unchanged, with their directories
         :raises IdentifierError: a name cannot be stored
         """
         if self._kind == "vitro":
-            return
+            return ()
         if self._verbatim:
-            yield from names
-            return
+            return names
+        if self._content_paths is not None:
+            names = [self._content_paths.map_id(name) for name in names]
         inside = _CONTENT[self._kind]
-        for name in names:
-            yield inside + (name if self._content_paths is None else self._content_paths.map_id(name))
+        return [inside + name for name in names] if inside else names
 
 
 # --- folders of bags --------------------------------------------------------------------------------------------------

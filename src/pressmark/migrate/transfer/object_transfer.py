@@ -13,9 +13,9 @@ from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.entry import Entry, Failure, TransferError, failure_of
-from pressmark.migrate.object_digest import ALGORITHM, entries_digest_of
+from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.options import Options
-from pressmark.migrate.transfer.content import all_files, entries_of
+from pressmark.migrate.transfer.content import Content, all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.reading import bag_directory, has_recorded_digests, read_content, read_target
 from pressmark.stores import Store
@@ -305,8 +305,7 @@ class Transfer:
             if entry.encapsulation is None:
                 return False  # such objects are copied
             place = f"{place}/{entry.encapsulation}"
-        files = [(name, os.stat(path)) for name, path in all_files(self._destination, entry.id, place)]
-        return entries_digest_of(files) == entry.entries
+        return entries_of(Content(all_files(self._destination, entry.id, place), {}, [])) == entry.entries
 
     # --- objects that exist ---------------------------------------------------------------------------------------
 
