@@ -221,7 +221,9 @@ def _prune_source(plan: Plan) -> int:
         root = os.path.join(root, tree)
     pruned = 0
     for row in read_entries(os.path.join(plan.work, ROWS)):
-        if row.status in GOOD and row.error_code != SOURCE_KEPT:
+        # An OCFL storage root was pruned while its objects were renamed.
+        is_pruned = row.mode == "rename" and plan.options.to == "ocfl"
+        if row.status in GOOD and row.error_code != SOURCE_KEPT and not is_pruned:
             place = encode_fs(row.source)
             # The objects are gone: an empty directory that must stay is no error.
             with suppress(OSError):

@@ -276,7 +276,7 @@ class Transfer:
                 return False
         except (PressmarkError, OSError):
             return False
-        self._direction.prune(iter([entry]))
+        self._direction.prune(entry)
         entry.status, entry.verify, entry.mode = "ok", "moved", "rename"
         return True
 
