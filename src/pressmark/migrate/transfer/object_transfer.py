@@ -17,7 +17,7 @@ from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
-from pressmark.migrate.transfer.reading import bag_directory, has_recorded_digests, read_content, read_target
+from pressmark.migrate.transfer.reading import bag_directory, compare_target, has_recorded_digests, read_content
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.staging_writer import Staged
@@ -345,17 +345,9 @@ class Transfer:
         try:
             if entry.verify == "moved" and not has_recorded_digests(self._destination, entry):
                 return
-            found = read_target(self._destination, entry, thorough=True)
-        except SourceError as error:
-            entry.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
-            return
+            failure = compare_target(self._destination, entry, "the source; migrate it again with --replace")
         except (PressmarkError, OSError) as error:
             failure = failure_of(error)
-            entry.fail(failure._replace(status="unverified", message=f"cannot be read again: {failure.message}"))
-            return
-        if entry.verify == "moved":
-            entry.digest = found[0].whole  # equal to the recorded digests
-        entry.verify = "reread"
-        if all(one.whole != entry.digest for one in found):
-            what = "the object in the destination differs from the source; migrate it again with --replace"
-            entry.fail(Failure("digest_mismatch", "mismatch", what))
+            failure = failure._replace(status="unverified", message=f"cannot be read again: {failure.message}")
+        if failure is not None:
+            entry.fail(failure)
