@@ -22,7 +22,14 @@ from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, read_entries
-from pressmark.migrate.execution.run_result import MergedRows, Run, merge_rows, write_remaining
+from pressmark.migrate.execution.run_result import (
+    MergedRows,
+    Run,
+    file_lines,
+    merge_rows,
+    summarize,
+    write_remaining,
+)
 from pressmark.migrate.job import Migrate, OnEvent, Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES, Options
@@ -135,13 +142,13 @@ def _run(plan: Plan, driver: Driver) -> Run:
         if plan.options.move and summary.complete:
             merged, summary, pruned = _move_sources(plan, driver, work, summary)
         else:
-            merged = merge_rows(plan.work, ROWS, work, os.path.join(plan.work, KNOWN))
-        write_remaining(plan, work, os.path.join(plan.work, merged.name) if merged.undone else None)
+            merged = merge_rows(os.path.join(plan.work, ROWS), work, os.path.join(plan.work, KNOWN))
+        write_remaining(plan, work, merged.path if merged.undone else None)
         result = merged.run(plan, before, summary, pruned, round(monotonic() - started, 3))
         if result.complete:
             finished = {"at": utc_now(), "rows_sha256": merged.sha256, **result.record()}
             write_record(os.path.join(plan.work, FINISHED), finished)
-        driver.report(Progress("merge", result.objects, result.bytes, merged.undone, plan.objects, plan.bytes))
+        driver.report(merged.progress("merge", plan))
     return result
 
 
@@ -167,7 +174,7 @@ def _move_sources(
         if not removal.complete:
             return merged, summary, 0
     merged = _merge_removal(plan, merged)
-    driver.report(Progress("prune", merged.objects, merged.bytes, merged.undone, plan.objects, plan.bytes))
+    driver.report(merged.progress("prune", plan))
     return merged, summary, _prune_source(plan)
 
 
@@ -177,16 +184,12 @@ def _copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
     :raises JobError: they changed
     """
     begun = open_folder(os.path.join(plan.work, REMOVAL))
-    if begun is None:
-        return merge_rows(plan.work, COPIED, work, os.path.join(plan.work, KNOWN))
     path = os.path.join(plan.work, COPIED)
+    if begun is None:
+        return merge_rows(path, work, os.path.join(plan.work, KNOWN))
     if begun.parameters.get("rows") != sha256_of(path):
         raise JobError(path, "changed since the removal of sources started; restore it")
-    merged = MergedRows(COPIED)
-    for row in read_entries(path):
-        merged.add(row)
-    merged.planned = merged.objects
-    return merged
+    return MergedRows(path, summarize(file_lines(path)))
 
 
 def _remove_sources(plan: Plan, driver: Driver) -> jobs.Summary:
@@ -202,15 +205,15 @@ def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
 
     :param before: the rows before it
     """
+    rows = os.path.join(plan.work, ROWS)
     if not before.removable:
-        os.replace(os.path.join(plan.work, before.name), os.path.join(plan.work, ROWS))
-        before.name = ROWS
-        return before
+        os.replace(before.path, rows)
+        return before._replace(path=rows)
     work = jobs.WorkFolder.open(os.path.join(plan.work, REMOVAL))
-    if work.summary().n != before.objects:
+    if work.summary().n != before.totals.whole.objects:
         raise JobError(str(work.path), "does not belong to this run; move the folder elsewhere and resume the run")
     # They include the objects that the plan left out.
-    return merge_rows(plan.work, ROWS, work)
+    return merge_rows(rows, work)
 
 
 def _prune_source(plan: Plan) -> int:

@@ -59,8 +59,8 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
     with work_errors(folder), work.held():
         before = work.summary()
         after = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier), before)
-        merged = merge_rows(folder, ROWS, work)
-        run = merged.run(plan, before, after, 0, round(monotonic() - started, 3), folder)
+        merged = merge_rows(os.path.join(folder, ROWS), work)
+        run = merged.run(plan, before, after, 0, round(monotonic() - started, 3))
         # The rows include the objects that the plan left out.
         expected = plan.objects + plan.invalid + plan.missing + earlier
         run = replace(run, remaining=max(0, expected - run.objects))

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from pressmark.html import render_page
 from pressmark.migrate.entry import GOOD, STATUSES
+from pressmark.migrate.execution.run_result import FIRST, Summary
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import KINDS
-from pressmark.migrate.reporting.outcome import FIRST, Outcome, Summary, remedies_for
+from pressmark.migrate.reporting.outcome import Outcome, remedies_for
 from pressmark.version import __version__
 
 __all__ = ["Verdict", "page_text", "verdict_of"]
