@@ -109,12 +109,10 @@ def _write_rows(path: str, format: str, rows: Iterable[tuple[bytes, Entry]]) -> 
     :param rows: each with its line of JSON
     :raises ReportError: the file cannot be written
     """
-    if format == "parquet":
-        with replaced(path) as file:
-            _write_parquet(file, rows)
-        return
     with replaced(path) as file:
-        if path.lower().endswith(".gz"):
+        if format == "parquet":
+            _write_parquet(file, rows)
+        elif path.lower().endswith(".gz"):
             # Without a time, equal rows give equal files.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 _write_text(packed, format, rows)

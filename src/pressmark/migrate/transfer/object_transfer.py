@@ -257,17 +257,11 @@ class Transfer:
         for entry, error in self._direction.settle():
             if error is None:
                 self._arrived(entry)
-            elif error.kind == "exists":
-                self._compare_again(entry)
-            else:
-                entry.fail(self._failure(error))
-
-    def _compare_again(self, entry: Entry) -> None:
-        """Compare with an object that another run has stored in the meantime."""
-        try:
-            self._compare(entry)
-        except (PressmarkError, SourceError, OSError) as error:
-            entry.fail(self._failure(error))
+                continue
+            # Another run may have stored an object in the meantime.
+            again = self._attempted(entry, exists=True) if error.kind == "exists" else error
+            if again is not None:
+                entry.fail(self._failure(again))
 
     def _was_moved(self, entry: Entry, planned: Entry) -> bool:
         """Record an object that an earlier run has moved out of the source; return whether it was moved."""
