@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "bag_directory",
     "compare_target",
-    "encapsulated",
     "has_recorded_digests",
     "locate_source",
     "locate_target",
@@ -75,8 +74,7 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     if options.verbatim and options.to == "ocfl":
         return Content(all_files(store, entry.source_id, entry.source), {}, [])
     follow = options.links == "follow"
-    place, name = encapsulated(store, entry)
-    top = _alone(entry, place, name) if name else None
+    top = _encapsulating_directory(store, entry)
     if top is not None:
         return _tree(store, entry, top, entry.encapsulation, follow)
     found = locate_source(options, store, entry.in_source())
@@ -98,18 +96,14 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     return content._replace(seen=seen)
 
 
-def encapsulated(store: Store, entry: Entry) -> tuple[bytes, bytes]:
-    """Return the directory of an object of a Pairtree and the name of its encapsulating directory, by the plan.
+def _encapsulating_directory(store: Store, entry: Entry) -> bytes | None:
+    """Return the encapsulating directory of an object of a Pairtree, by the plan, if nothing else is beside it.
 
-    Both are empty without an encapsulating directory, and for a source of another kind.
+    :data:`None` without one, and for a source of another kind.
     """
     if entry.encapsulation is None or store.kind != "pairtree":
-        return b"", b""
-    return os.fsencode(store.root) + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
-
-
-def _alone(entry: Entry, place: bytes, name: bytes) -> bytes | None:
-    """Return the encapsulating directory if nothing else is beside it, :data:`None` otherwise."""
+        return None
+    place, name = os.fsencode(store.root) + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
     try:
         beside = os.listdir(place)
     except OSError:
