@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
-from pressmark.fs.beneath import open_regular
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, read_entries
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, file_lines, read_entries
 from pressmark.migrate.execution.run_result import (
     MergedRows,
     Run,
-    file_lines,
     merge_rows,
     summarize,
     write_remaining,
@@ -330,12 +328,11 @@ def make_folder(path: str, job: Any, rows: str, workers: int | None) -> jobs.Wor
 def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
     """Yield the chunks of a file of rows, for a work folder beside the file."""
     builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
-    with open_regular(path) as lines:
-        for line in lines:
-            row = Entry.parse(line)
-            done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
-            if done is not None:
-                yield done
+    for line in file_lines(path):
+        row = Entry.parse(line)
+        done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
+        if done is not None:
+            yield done
     rest = builder.rest()
     if rest is not None:
         yield rest

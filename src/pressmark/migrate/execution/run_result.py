@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, Replacement
-from pressmark.fs.beneath import open_regular, read_regular
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.listing import chunk_lines
-from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, read_entries
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, file_lines, read_entries
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.workdir import REMAINING
 from pressmark.reports import Progress
 
 __all__ = [
-    *("FIRST", "Group", "MergedRows", "Run", "Summary", "count_rows", "file_lines", "merge_rows", "output_lines"),
+    *("FIRST", "Group", "MergedRows", "Run", "Summary", "count_rows", "merge_rows", "output_lines"),
     *("remaining_path", "summarize", "write_remaining"),
 ]
 
@@ -326,15 +326,6 @@ def merge_rows(path: str, work: jobs.WorkFolder, known: str | None = None) -> Me
         for line, _row in count_rows(totals, chain(output_lines(work), () if known is None else file_lines(known))):
             file.write(line)
     return MergedRows(path, totals, file.sha256)
-
-
-def file_lines(path: str) -> Iterator[bytes]:
-    """Yield the lines of a file.
-
-    :raises OSError: it cannot be read
-    """
-    with open_regular(path) as lines:
-        yield from lines
 
 
 def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from pressmark.errors import ReportError
 from pressmark.jobs import WorkFolder
-from pressmark.migrate.execution.run_result import Run, file_lines, output_lines, remaining_path
+from pressmark.migrate.entry import file_lines
+from pressmark.migrate.execution.run_result import Run, output_lines, remaining_path
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.workdir import KNOWN, ROWS, WARNINGS, state
 
