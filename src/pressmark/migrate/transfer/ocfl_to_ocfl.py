@@ -82,7 +82,7 @@ class OcflToOcfl(BulkDirection):
             with object_errors(self.source.root, entry.source_id):
                 try:
                     check_ocfl_object(entry, path, self.destination.version)
-                except (TransferError, FileNotFoundError):
+                except (TransferError, FileNotFoundError, NotADirectoryError):
                     self._inventory(entry, path)  # an object that is gone is not invalid
                     raise
             entry.mode = "rename"
