@@ -1,8 +1,9 @@
-"""The rows of a run, their totals, and the result of the run."""
+"""The result of a run, whether it is finished or not: its state, its rows, and their totals."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,19 +13,19 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from pressmark import jobs
-from pressmark.errors import JobError
+from pressmark.errors import JobError, ReportError
 from pressmark.fs.atomic import OutputFile, Replacement
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.listing import chunk_lines
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, file_lines, read_entries
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.workdir import REMAINING
+from pressmark.migrate.workdir import KNOWN, REMAINING, ROWS, WARNINGS, state
 from pressmark.reports import Progress
 
 __all__ = [
-    *("FIRST", "Group", "MergedRows", "Run", "Summary", "count_rows", "merge_rows", "output_lines"),
-    *("remaining_path", "summarize", "write_remaining"),
+    *("FIRST", "Group", "MergedRows", "Outcome", "Run", "Summary"),
+    *("count_rows", "merge_rows", "outcome_of", "remaining_path", "summarize", "write_remaining"),
 ]
 
 
@@ -293,7 +294,7 @@ class MergedRows(NamedTuple):
         )
 
 
-def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
+def _output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
     """Yield the rows of the chunks that are done, in the order of the plan.
 
     :raises JobError: a file differs from its receipt, or cannot be read
@@ -323,7 +324,7 @@ def merge_rows(path: str, work: jobs.WorkFolder, known: str | None = None) -> Me
     """
     totals = Summary()
     with OutputFile(path) as file:
-        for line, _row in count_rows(totals, chain(output_lines(work), () if known is None else file_lines(known))):
+        for line, _row in count_rows(totals, chain(_output_lines(work), () if known is None else file_lines(known))):
             file.write(line)
     return MergedRows(path, totals, file.sha256)
 
@@ -353,3 +354,77 @@ def remaining_path(work: str) -> str | None:
     """Return the file with the identifiers of the objects that are not done; :data:`None` if all are."""
     path = os.path.join(work, REMAINING)
     return path if os.path.exists(path) and os.path.getsize(path) else None
+
+
+# --- for reports ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The state of a run.
+
+    :ivar plan: of the run
+    :ivar state: ``planned``, ``begun`` or ``finished``
+    :ivar rows_path: the file with all rows; :data:`None` until the rows of the chunks are merged
+    :ivar verification: whether the rows are those of a verification
+    :ivar unread: of a verification, the number of objects that it has not read yet
+    """
+
+    plan: Plan
+    state: str
+    rows_path: str | None
+    verification: bool = False
+    unread: int | None = None
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows as lines of JSON: in the order of the plan, then the objects that it left out.
+
+        :raises JobError: the rows of a chunk are missing or damaged
+        :raises ReportError: a file with rows cannot be read
+        """
+        if self.rows_path is not None:
+            yield from _lines(self.rows_path)
+            return
+        yield from _output_lines(jobs.WorkFolder.open(self.plan.work))
+        yield from _lines(os.path.join(self.plan.work, KNOWN))
+
+    @property
+    def remaining_path(self) -> str | None:
+        """The file with the identifiers of the objects that are not done; :data:`None` if all are."""
+        return remaining_path(self.plan.work)
+
+    @property
+    def seconds(self) -> float:
+        """The working time of all workers of the run together, whether it was resumed or not."""
+        return jobs.WorkFolder.open(self.plan.work).summary().seconds
+
+    def warnings(self) -> Iterator[dict[str, object]]:
+        """Yield the warnings of the plan."""
+        path = os.path.join(self.plan.work, WARNINGS)
+        if os.path.exists(path):
+            yield from map(json.loads, _lines(path))
+
+
+def outcome_of(what: Run | Plan | str | os.PathLike[str]) -> Outcome:
+    """Return the state of a run.
+
+    :raises MigrationError: there is no plan
+    """
+    if isinstance(what, Run):
+        verification = os.path.dirname(what.rows_path) != what.work
+        if verification:
+            found = "finished" if what.complete else "begun"
+            return Outcome(what.plan, found, what.rows_path, True, what.remaining)
+        what = what.plan
+    plan = Plan.of(what)
+    found = state(plan.work)
+    rows = os.path.join(plan.work, ROWS)
+    # The merged rows of an unfinished run may be outdated.
+    return Outcome(plan, found, rows if found == "finished" else None)
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    try:
+        yield from file_lines(path)
+    except OSError as error:
+        raise ReportError(path, f"cannot be read ({error.strerror}); resume the run to write it again") from error

@@ -19,9 +19,8 @@ from pressmark.errors import ReportError
 from pressmark.fs.atomic import open_output
 from pressmark.html import check_writable, write_page
 from pressmark.migrate.entry import ROW_KEYS, Entry
-from pressmark.migrate.execution.run_result import Run, Summary, count_rows, summarize
+from pressmark.migrate.execution.run_result import Run, Summary, count_rows, outcome_of, summarize
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.reporting.outcome import outcome_of
 
 __all__ = ["FORMATS", "check_report", "format_of", "replaced", "report"]
 
