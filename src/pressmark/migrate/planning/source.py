@@ -53,13 +53,13 @@ class _Unrecognised:
 
     :param kinds: the meaning of the problem of such a file, by its kind
     :ivar last_object: the path of the last object of the walk
+    :ivar found: by path, whether a file proves that it is meant as an object, and its problem
     """
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
         self._kinds = kinds
         self.last_object = ""
-        # By path, whether a file proves that it is meant as an object, and its problem.
-        self._found: dict[str, tuple[bool, str]] = {}
+        self.found: dict[str, tuple[bool, str]] = {}
 
     def add(self, file: str, kind: str) -> None:
         """Add a file that does not belong to any object."""
@@ -67,22 +67,20 @@ class _Unrecognised:
         version = _VERSION.search(directory)
         if version is not None:
             directory = directory[: version.start()]
-        if not directory or any(certain and _is_below(directory, one) for one, (certain, _) in self._found.items()):
+        if not directory or any(certain and _is_below(directory, one) for one, (certain, _) in self.found.items()):
             return
         certain = version is not None or _OF_OBJECT.fullmatch(name) is not None
         if not certain and _is_below(self.last_object, directory):
             return
-        self._found[directory] = certain, kind
+        self.found[directory] = certain, kind
 
     def rows(self, before: str | None) -> Iterator[Entry]:
         """Yield the rows of the directories before an object in the order of the walk; before its end all."""
-        if not self._found:
-            return
         # Files beside directories with objects are no objects.
         found = {
-            one: kind for one, (certain, kind) in self._found.items() if certain or not _is_below(before or "", one)
+            one: kind for one, (certain, kind) in self.found.items() if certain or not _is_below(before or "", one)
         }
-        self._found = {}
+        self.found = {}
         last = None
         for directory, kind in found.items():
             if last is None or not _is_below(directory, last):
@@ -151,7 +149,8 @@ class SourceObjects:
                 yield row
 
         for record in self._store.objects(threads=self._threads, on_problem=stray):
-            yield from rows(record.path)
+            if hidden or unrecognised.found:  # most sources contain only objects
+                yield from rows(record.path)
             unrecognised.last_object = record.path
             yield record
         yield from rows(None)
@@ -253,10 +252,11 @@ def measure(store: Store, records: Sequence[StoreObject], options: Options) -> I
     remaining = iter(records)
     for batch in trees(b"", [_tree(store, record, options) or b"" for record in records], _STATUS, 1):
         sizes, mtimes, ctimes = batch.sizes, batch.mtimes, batch.ctimes
-        unseen = {number for number, state in enumerate(batch.states) if state != "unwanted"}
+        states, is_seen = batch.states, {"unwanted"}.issuperset(batch.states)
         for tree, record in zip(batch.trees, remaining, strict=False):
             files = cast("dict[bytes, int]", tree.files)
-            if not files or tree.others or tree.empty or not unseen.isdisjoint(files.values()):
+            is_plain = is_seen or all(states[number] == "unwanted" for number in files.values())
+            if not files or tree.others or tree.empty or not is_plain:
                 yield _measure_files(store, record, options)
             else:
                 yield _measured([(name, sizes[at], mtimes[at], ctimes[at]) for name, at in files.items()])
@@ -300,7 +300,7 @@ def _measured(
     """
     names = [decode_fs(file[0]) for file in files]
     sizes = [file[1] for file in files]
-    blocks = sum([-(-size // _BLOCK) * _BLOCK for size in sizes])
+    blocks = sum([-(-size // _BLOCK) for size in sizes]) * _BLOCK
     directories = len({name.rpartition("/")[0] for name in names})
     entries = entries_digest([*files, *inventory], empty)
     return Measure(len(files), sum(sizes), entries, blocks, directories), names
