@@ -21,10 +21,10 @@ import pytest
 from pressmark import jobs, layout, migrate
 from pressmark.errors import JobError, MigrationError, ReportError
 from pressmark.migrate.entry import ROW_KEYS, Entry
+from pressmark.migrate.execution.run_result import FIRST, Outcome, Summary, outcome_of, summarize
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.planning.plan import write_record
-from pressmark.migrate.reporting.outcome import FIRST, REMEDIES, Outcome, Summary, outcome_of, summarize
-from pressmark.migrate.reporting.page import page_text, verdict_of
+from pressmark.migrate.reporting.page import REMEDIES, page_text, verdict_of
 from pressmark.migrate.reporting.report import FORMATS, check_report, format_of
 
 from .stores_to_migrate import made

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.problems import REMEDIES as OF_BAGS
-from pressmark.migrate.reporting.outcome import REMEDIES, remedies_for
+from pressmark.migrate.reporting.page import REMEDIES, remedies_for
 from ways.stores import KINDS, make_store
 
 # An imperative after a comma or a semicolon.

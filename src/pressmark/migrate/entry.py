@@ -25,6 +25,7 @@ __all__ = [
     "Row",
     "TransferError",
     "failure_of",
+    "file_lines",
     "read_entries",
     "status_of_problem",
 ]
@@ -143,8 +144,16 @@ def read_entries(path: str) -> Iterator[Entry]:
     :raises OSError: the file cannot be read
     :raises ValueError: a line is malformed
     """
+    yield from map(Entry.parse, file_lines(path))
+
+
+def file_lines(path: str) -> Iterator[bytes]:
+    """Yield the lines of a file.
+
+    :raises OSError: the file cannot be read
+    """
     with open_regular(path) as lines:
-        yield from map(Entry.parse, lines)
+        yield from lines
 
 
 #: The names of :class:`Entry` for the lines of a plan, and for those of a report.

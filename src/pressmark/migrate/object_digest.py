@@ -4,9 +4,8 @@ of its entries, which shows whether an object has changed since a run looked at 
 from __future__ import annotations
 
 import hashlib
-import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pressmark.errors import JobError
@@ -18,9 +17,9 @@ from pressmark.stores.exceptions import SourceError
 __all__ = [
     "ALGORITHM",
     "FileDigests",
+    "FileState",
     "compare",
     "entries_digest",
-    "entries_digest_of",
     "has_same_content_times",
     "mismatch",
     "object_digest",
@@ -32,12 +31,12 @@ __all__ = [
 #: The algorithm of the digests of files, and of whole objects.
 ALGORITHM = "sha512"
 
-# Size, and seconds and nanoseconds of the times of modification and of status change: see the kernel ``tree_sizes``.
-_STAMP = struct.Struct("=5q")
-_BEFORE_STATUS = 24  # bytes of a stamp before the time of status change
+#: Name, size, and times of modification and of status change of a file, in nanoseconds.
+FileState = tuple[bytes, int, int, int]
+
+# Size and time of modification, and time of status change: times in seconds and nanoseconds.
+_CONTENT, _STATUS = struct.Struct("=3q"), struct.Struct("=2q")
 _SECOND = 1_000_000_000
-# Of an empty directory, whose times say nothing about files.
-_EMPTY = bytes(_STAMP.size)
 
 
 def object_digest(digests: Mapping[str, str]) -> str:
@@ -117,38 +116,24 @@ def mismatch(name: str, algorithm: str, found: str | None, expected: str, where:
     return SourceError("mismatch", f"{name!r}: its {algorithm} is {found}, not {expected} as recorded in {where}")
 
 
-def entries_digest(names: Sequence[bytes], stamps: bytes) -> str:
+def entries_digest(files: Iterable[FileState], empty: Iterable[bytes] = ()) -> str:
     """Return a digest over all entries of an object.
 
     It has two parts, separated by a dot: one over names, kinds, sizes and times of modification, and one over names and
     times of status change. A backup that is restored, and a change of permissions, change only the second part.
 
-    :param names: of all files, and of empty directories with a slash at the end
-    :param stamps: one for each name, in this order, as from the kernel ``tree_sizes``
+    :param empty: names of empty directories, whose times say nothing about files
     """
-    size = _STAMP.size
-    pairs = sorted((name, stamps[at : at + size]) for name, at in zip(names, range(0, len(stamps), size), strict=True))
-    content = b"".join([b"%b\0%b" % (name, stamp[:_BEFORE_STATUS]) for name, stamp in pairs])
-    status = b"".join([b"%b\0%b" % (name, stamp[_BEFORE_STATUS:]) for name, stamp in pairs])
-    return f"{_digest(content)}.{_digest(status)}"
+    content, status = [], []
+    for name, size, mtime, ctime in sorted([*files, *((name + b"/", 0, 0, 0) for name in empty)]):
+        name += b"\0"
+        content.append(name + _CONTENT.pack(size, mtime // _SECOND, mtime % _SECOND))
+        status.append(name + _STATUS.pack(ctime // _SECOND, ctime % _SECOND))
+    return f"{_digest(b''.join(content))}.{_digest(b''.join(status))}"
 
 
 def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def entries_digest_of(files: Iterable[tuple[bytes, os.stat_result]], empty: Iterable[bytes] = ()) -> str:
-    """Return :func:`entries_digest` of files, given with their statuses, and of empty directories."""
-    names: list[bytes] = []
-    stamps: list[bytes] = []
-    for name, status in files:
-        names.append(name)
-        times = *divmod(status.st_mtime_ns, _SECOND), *divmod(status.st_ctime_ns, _SECOND)
-        stamps.append(_STAMP.pack(status.st_size, *times))
-    for name in empty:
-        names.append(name + b"/")
-        stamps.append(_EMPTY)
-    return entries_digest(names, b"".join(stamps))
 
 
 def has_same_content_times(one: str, other: str) -> bool:

@@ -181,32 +181,30 @@ class Options:
             given["layout"] = layout_from_config(self.source_layout)
         return stores.open(self.source, self.source_kind, **given)
 
-    def open_destination(self, **options: Any) -> Store:
+    def open_destination(self) -> Store:
         """Open the existing destination.
 
-        :param options: of the kind's class; they override ``destination_options``
         :raises StoreError: the destination does not exist, or cannot be read
         """
-        store = stores.open(self.destination, self.to, **{**self._opening(), **options})
+        store = stores.open(self.destination, self.to, **self._opening())
         if self.layout is not None and self.to in ("ocfl", "bags"):
             cast("OcflRoot | BagFolder", store).layout_is_given = True
         return store
 
-    def create_destination(self, **options: Any) -> Store:
+    def create_destination(self) -> Store:
         """Create the destination, or open an existing one.
 
-        :param options: of the kind's class, for opening
         :raises StoreError: the destination cannot be created, or exists with another layout
         """
         if self.destination_is_there():
-            store = self.open_destination(**options)
+            store = self.open_destination()
             why = self.difference(store)
             if why is not None:
                 raise StoreError(self.destination, why)
             return store
         given = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
         layout = self.destination_layout()
-        return stores.create(self.to, self.destination, layout, **given, **{**self._opening(), **options})
+        return stores.create(self.to, self.destination, layout, **given, **self._opening())
 
     def destination_is_there(self) -> bool:
         """Return whether the destination is a store; an empty or missing directory is not.

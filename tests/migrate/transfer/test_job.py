@@ -16,8 +16,9 @@ from pressmark import jobs, stores
 from pressmark.errors import ObjectError
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.job import Migrate, Remove, Verify
-from pressmark.migrate.object_digest import entries_digest_of
+from pressmark.migrate.object_digest import entries_digest
 from pressmark.migrate.options import Options
+from pressmark.migrate.transfer.content import file_state
 from pressmark.stores import Store, StoreObject
 
 from ..samples import entries, held, make, options, tree, write
@@ -162,7 +163,7 @@ def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
     wrong.with_name("other.tar").rename(right)
 
     def state(path: Path) -> str:
-        return entries_digest_of([(os.fsencode(path.name), path.stat())])
+        return entries_digest([file_state(os.fsencode(path.name), path.stat())])
 
     misplaced = replace(row, source=str(wrong.relative_to(tmp_path / "source")), entries=state(wrong))
     [found] = run(Remove(chosen), tmp_path / "removal", [misplaced.line()])

@@ -22,7 +22,7 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
 from pressmark.migrate.entry import failure_of
 from pressmark.migrate.object_digest import object_digest, read_files
-from pressmark.migrate.transfer import object_transfer, reading
+from pressmark.migrate.transfer import reading
 from pressmark.migrate.transfer.bag_content import listed_digests
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.migrate.transfer.reading import verify_object
@@ -516,7 +516,7 @@ def test_damage_in_the_destination(
             Path(os.fsdecode(path)).write_bytes(bytes([data[0] ^ 1]) + data[1:])
         return read(store, entry, thorough=thorough)
 
-    monkeypatch.setattr(object_transfer, "read_target", read_damaged)
+    monkeypatch.setattr(reading, "read_target", read_damaged)
     rows, _ = migrate(source, to, tmp_path / "destination", verify="reread")
     # The inventory lists a missing file, which is then opened.
     expected = "unverified" if (to, damage) == ("ocfl", "removed") else "digest_mismatch"

@@ -31,7 +31,7 @@ from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, Pairtre
 from pressmark._kernels.pure.path_lengths import PathLengths, starts_with
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, suspicious
 from pressmark._kernels.pure.path_tree import PathTree
-from pressmark._kernels.pure.trees import TreeBatch, read_json, read_trees, scan_pairtree, tree_sizes
+from pressmark._kernels.pure.trees import TreeBatch, read_json, read_trees, scan_pairtree
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -84,7 +84,6 @@ __all__ = [
     "starts_with",
     "supported",
     "suspicious",
-    "tree_sizes",
 ]
 
 NAME = "pure"

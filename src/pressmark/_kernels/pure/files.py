@@ -99,7 +99,7 @@ class Engine:
         self._finished = threading.Condition(lock)
         self._queue: list[tuple[int, int]] = []
         self._done: deque[tuple[Any, ...]] = deque()
-        self._closed = self._is_woken = False
+        self._closed = False
         self._reading = threading.Lock() if sequential else None
 
     def submit(self, files: Sequence[tuple[int, int, bytes | tuple[int, int] | None, bytes | None]]) -> None:
@@ -132,17 +132,10 @@ class Engine:
     def collect(self, seconds: float) -> list[tuple[Any, ...]]:
         """Return ``(ticket, result)`` of each finished file; wait for the first at most ``seconds``."""
         with self._finished:
-            if not (self._done or self._is_woken):
+            if not self._done:
                 self._finished.wait(seconds)
-            self._is_woken = False
             done, self._done = self._done, deque()
             return list(done)
-
-    def wake(self) -> None:
-        """Let :meth:`collect` return."""
-        with self._finished:
-            self._is_woken = True
-            self._finished.notify()
 
     def read_bytes(self) -> int:
         """Return how many bytes the lanes have read."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import stat
-import struct
 from collections.abc import Callable, Sequence
 from errno import EINVAL, ENAMETOOLONG, ENOTDIR
 from functools import cache
@@ -21,7 +20,7 @@ from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import hexdigest_function
 from pressmark._kernels.records import DEEPEST, TOGETHER, Other, Tree, Wanted
 
-__all__ = ["TreeBatch", "read_json", "read_trees", "scan_pairtree", "tree_sizes"]
+__all__ = ["TreeBatch", "read_json", "read_trees", "scan_pairtree"]
 
 # Seconds after which a call returns, and leaves the rest to the next call.
 TURN = 0.1
@@ -535,15 +534,11 @@ def read_json(data: bytes) -> Any:
     return _decoder()(data.decode())
 
 
-# --- Pairtrees, and the sizes of trees --------------------------------------------------------------------------------
+# --- Pairtrees --------------------------------------------------------------------------------------------------------
 
 _RESERVED = b"pairtree"
 # A name of this many bytes has at least three characters, since a character has at most four bytes.
 _SURELY_LONG = 9
-_BLOCK = 4096
-_Size = tuple[int, int, int, int]
-_STAMP = struct.Struct("=5q")
-_SECOND = 1_000_000_000
 
 
 def scan_pairtree(
@@ -601,62 +596,3 @@ def _look(directory: bytes, is_morty: bool, follow: bool) -> tuple[bytes, list[b
     except (OSError, ValueError):  # a NUL in the path
         return None
     return (end, below) if end or below else None
-
-
-def tree_sizes(tops: ByteColumn) -> tuple[list[_Size | None], ByteColumn, ByteColumn]:
-    """Measure trees of regular files.
-
-    A tree is deferred if it cannot be read, or contains a link, a special file or an empty directory.
-
-    :param tops: the paths of the trees
-    :return: for each tree the number of its files, their bytes, the bytes of their blocks of 4 KiB, and the number of
-        directories with files, or :data:`None` if it is deferred; for each tree the names of its files, each with a NUL
-        at its end; and in the same order the size of each file, and the seconds and nanoseconds of its times of
-        modification and of status change, as integers of 64 bits. All are shorter if the call took too long; call it
-        again with the rest
-    """
-    latest = monotonic() + TURN
-    sizes: list[_Size | None] = []
-    names: list[bytes] = []
-    stamps: list[bytes] = []
-    for top in tops.items:
-        try:
-            found = _measure(top)
-        except (OSError, ValueError):  # a NUL in the path
-            found = None
-        sizes.append(None if found is None else found[0])
-        names.append(b"" if found is None else b"".join(name + b"\0" for name in found[1]))
-        stamps.append(b"" if found is None else b"".join(found[2]))
-        if monotonic() > latest:
-            break
-    return sizes, ByteColumn(names), ByteColumn(stamps)
-
-
-def _measure(top: bytes) -> tuple[_Size, list[bytes], list[bytes]] | None:
-    size = blocks = directories = 0
-    names: list[bytes] = []
-    stamps: list[bytes] = []
-    waiting = [b""]
-    while waiting:
-        inside = waiting.pop()
-        before = len(names)
-        is_empty = True
-        with os.scandir(os.path.join(top, inside) if inside else top) as entries:
-            for entry in entries:
-                is_empty = False
-                name = inside + b"/" + entry.name if inside else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(name)
-                    continue
-                status = entry.stat(follow_symlinks=False)
-                if not stat.S_ISREG(status.st_mode):
-                    return None
-                size += status.st_size
-                blocks += -(-status.st_size // _BLOCK) * _BLOCK
-                names.append(name)
-                times = *divmod(status.st_mtime_ns, _SECOND), *divmod(status.st_ctime_ns, _SECOND)
-                stamps.append(_STAMP.pack(status.st_size, *times))
-        if is_empty:
-            return None
-        directories += len(names) > before
-    return (len(names), size, blocks, directories), names, stamps

@@ -20,8 +20,7 @@ from pressmark.cli.store.options import Provenance, missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
-from pressmark.migrate.execution.run_result import remaining_path
-from pressmark.migrate.reporting.outcome import Summary
+from pressmark.migrate.execution.run_result import Summary, remaining_path
 from pressmark.migrate.workdir import WARNINGS, is_of_run
 
 __all__ = ["MigrateCall"]

@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
-from pressmark.fs.beneath import open_regular
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, read_entries
-from pressmark.migrate.execution.run_result import MergedRows, Run, merge_rows, write_remaining
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, file_lines, read_entries
+from pressmark.migrate.execution.run_result import (
+    MergedRows,
+    Run,
+    merge_rows,
+    summarize,
+    write_remaining,
+)
 from pressmark.migrate.job import Migrate, OnEvent, Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES, Options
@@ -135,13 +140,13 @@ def _run(plan: Plan, driver: Driver) -> Run:
         if plan.options.move and summary.complete:
             merged, summary, pruned = _move_sources(plan, driver, work, summary)
         else:
-            merged = merge_rows(plan.work, ROWS, work, os.path.join(plan.work, KNOWN))
-        write_remaining(plan, work, os.path.join(plan.work, merged.name) if merged.undone else None)
+            merged = merge_rows(os.path.join(plan.work, ROWS), work, os.path.join(plan.work, KNOWN))
+        write_remaining(plan, work, merged.path if merged.undone else None)
         result = merged.run(plan, before, summary, pruned, round(monotonic() - started, 3))
         if result.complete:
             finished = {"at": utc_now(), "rows_sha256": merged.sha256, **result.record()}
             write_record(os.path.join(plan.work, FINISHED), finished)
-        driver.report(Progress("merge", result.objects, result.bytes, merged.undone, plan.objects, plan.bytes))
+        driver.report(merged.progress("merge", plan))
     return result
 
 
@@ -167,7 +172,7 @@ def _move_sources(
         if not removal.complete:
             return merged, summary, 0
     merged = _merge_removal(plan, merged)
-    driver.report(Progress("prune", merged.objects, merged.bytes, merged.undone, plan.objects, plan.bytes))
+    driver.report(merged.progress("prune", plan))
     return merged, summary, _prune_source(plan)
 
 
@@ -177,16 +182,12 @@ def _copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
     :raises JobError: they changed
     """
     begun = open_folder(os.path.join(plan.work, REMOVAL))
-    if begun is None:
-        return merge_rows(plan.work, COPIED, work, os.path.join(plan.work, KNOWN))
     path = os.path.join(plan.work, COPIED)
+    if begun is None:
+        return merge_rows(path, work, os.path.join(plan.work, KNOWN))
     if begun.parameters.get("rows") != sha256_of(path):
         raise JobError(path, "changed since the removal of sources started; restore it")
-    merged = MergedRows(COPIED)
-    for row in read_entries(path):
-        merged.add(row)
-    merged.planned = merged.objects
-    return merged
+    return MergedRows(path, summarize(file_lines(path)))
 
 
 def _remove_sources(plan: Plan, driver: Driver) -> jobs.Summary:
@@ -202,15 +203,15 @@ def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
 
     :param before: the rows before it
     """
+    rows = os.path.join(plan.work, ROWS)
     if not before.removable:
-        os.replace(os.path.join(plan.work, before.name), os.path.join(plan.work, ROWS))
-        before.name = ROWS
-        return before
+        os.replace(before.path, rows)
+        return before._replace(path=rows)
     work = jobs.WorkFolder.open(os.path.join(plan.work, REMOVAL))
-    if work.summary().n != before.objects:
+    if work.summary().n != before.totals.whole.objects:
         raise JobError(str(work.path), "does not belong to this run; move the folder elsewhere and resume the run")
     # They include the objects that the plan left out.
-    return merge_rows(plan.work, ROWS, work)
+    return merge_rows(rows, work)
 
 
 def _prune_source(plan: Plan) -> int:
@@ -221,7 +222,9 @@ def _prune_source(plan: Plan) -> int:
         root = os.path.join(root, tree)
     pruned = 0
     for row in read_entries(os.path.join(plan.work, ROWS)):
-        if row.status in GOOD and row.error_code != SOURCE_KEPT:
+        # An OCFL storage root was pruned while its objects were renamed.
+        is_pruned = row.mode == "rename" and plan.options.to == "ocfl"
+        if row.status in GOOD and row.error_code != SOURCE_KEPT and not is_pruned:
             place = encode_fs(row.source)
             # The objects are gone: an empty directory that must stay is no error.
             with suppress(OSError):
@@ -325,12 +328,11 @@ def make_folder(path: str, job: Any, rows: str, workers: int | None) -> jobs.Wor
 def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
     """Yield the chunks of a file of rows, for a work folder beside the file."""
     builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
-    with open_regular(path) as lines:
-        for line in lines:
-            row = Entry.parse(line)
-            done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
-            if done is not None:
-                yield done
+    for line in file_lines(path):
+        row = Entry.parse(line)
+        done = builder.add(len(line), row.bytes, os.path.dirname(row.source))
+        if done is not None:
+            yield done
     rest = builder.rest()
     if rest is not None:
         yield rest

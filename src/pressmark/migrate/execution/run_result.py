@@ -1,25 +1,32 @@
-"""The rows of a run, merged into one file, and the result of the run."""
+"""The result of a run, whether it is finished or not: its state, its rows, and their totals."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, NamedTuple
 
 from pressmark import jobs
-from pressmark.errors import JobError
+from pressmark.errors import JobError, ReportError
 from pressmark.fs.atomic import OutputFile, Replacement
-from pressmark.fs.beneath import open_regular, read_regular
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.listing import chunk_lines
-from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, read_entries
+from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, file_lines, read_entries
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.workdir import REMAINING
+from pressmark.migrate.workdir import KNOWN, REMAINING, ROWS, WARNINGS, state
+from pressmark.reports import Progress
 
-__all__ = ["MergedRows", "Run", "merge_rows", "output_lines", "remaining_path", "write_remaining"]
+__all__ = [
+    *("FIRST", "Group", "MergedRows", "Outcome", "Run", "Summary"),
+    *("count_rows", "merge_rows", "outcome_of", "remaining_path", "summarize", "write_remaining"),
+]
 
 
 @dataclass(frozen=True)
@@ -88,62 +95,206 @@ class Run:
         return {"ok": self.ok, "complete": self.complete, **record, "failed": [one._asdict() for one in self.failed]}
 
 
-class MergedRows:
-    """The totals of a file of rows."""
+# --- the totals: one pass over the rows, keeping the first of each status ---------------------------------------------
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.sha256 = ""  # of the finished file
-        self.objects = self.files = self.bytes = self.kept = self.noted = self.planned = 0
-        self.removable = False
-        self.by_status: Counter[str] = Counter()
-        self.by_mode: Counter[str] = Counter()
+
+#: Rows kept of each status that is not good.
+FIRST = 100
+
+
+@dataclass
+class Group:
+    """The totals of some rows.
+
+    :ivar objects: number of rows
+    :ivar files: number of files
+    :ivar bytes: total size of all files
+    :ivar codes: number of rows with each ``error_code``
+    :ivar modes: number of rows with each copy mode
+    :ivar first: the first :data:`FIRST` rows, if they are kept
+    """
+
+    objects: int = 0
+    files: int = 0
+    bytes: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    modes: Counter[str] = field(default_factory=Counter)
+    first: list[Entry] = field(default_factory=list)
+
+    def add(self, row: Entry, keep: bool = False) -> None:
+        """Count a row.
+
+        :param keep: keep it if it is among the first
+        """
+        self.objects += 1
+        self.files += row.files
+        self.bytes += row.bytes
+        if row.error_code is not None:
+            self.codes[row.error_code] += 1
+        if row.mode is not None:
+            self.modes[row.mode] += 1
+        if keep and len(self.first) < FIRST:
+            self.first.append(row)
+
+    def record(self) -> dict[str, int]:
+        """Return the JSON object of the totals."""
+        return {"objects": self.objects, "files": self.files, "bytes": self.bytes}
+
+
+@dataclass
+class Summary:
+    """The totals of a report.
+
+    :ivar whole: all rows
+    :ivar done: objects in the destination, verified
+    :ivar by_status: by status, in the order of :data:`~pressmark.migrate.entry.STATUSES`
+    :ivar by_mode: objects that are done, by copy mode
+    :ivar by_verify: objects that are done, by verification
+    :ivar kept: objects that are done, but whose source could not be removed
+    :ivar noted: objects that are done without parts that the destination cannot hold
+    :ivar started: the start of the first object
+    :ivar ended: the end of the last object
+    :ivar seconds: working time of all workers together
+    """
+
+    whole: Group = field(default_factory=Group)
+    done: Group = field(default_factory=Group)
+    by_status: dict[str, Group] = field(default_factory=dict)
+    by_mode: dict[str, Group] = field(default_factory=dict)
+    by_verify: dict[str, Group] = field(default_factory=dict)
+    kept: Group = field(default_factory=Group)
+    noted: Group = field(default_factory=Group)
+    started: datetime | None = None
+    ended: datetime | None = None
+    seconds: float = 0.0
 
     def add(self, row: Entry) -> None:
         """Count a row."""
-        self.objects += 1
-        self.by_status[row.status] += 1
-        if row.mode is not None:
-            self.by_mode[row.mode] += 1
-        if row.status in GOOD:
-            self.files += row.files
-            self.bytes += row.bytes
-            self.kept += row.error_code == SOURCE_KEPT
-            self.noted += row.noted
-            # Renamed objects have no source any more.
-            self.removable = self.removable or row.verify != "moved"
+        good = row.status in GOOD
+        self.whole.add(row)
+        self.by_status.setdefault(row.status, Group()).add(row, keep=not good)
+        if good:
+            self.done.add(row)
+            if row.mode is not None:
+                self.by_mode.setdefault(row.mode, Group()).add(row)
+            self.by_verify.setdefault(row.verify, Group()).add(row)
+            if row.error_code == SOURCE_KEPT:
+                self.kept.add(row, keep=True)
+            elif row.noted:
+                self.noted.add(row, keep=True)
+        if row.started:
+            started = datetime.fromisoformat(row.started)
+            ended = started + timedelta(seconds=row.seconds)
+            self.started = min(self.started or started, started)
+            self.ended = max(self.ended or ended, ended)
+
+    def arrange(self) -> None:
+        """Sort the statuses by their order, and all other groups by name."""
+        order = {status: number for number, status in enumerate(STATUSES)}
+        self.by_status = dict(sorted(self.by_status.items(), key=lambda item: order.get(item[0], len(order))))
+        for name in ("by_mode", "by_verify"):
+            setattr(self, name, dict(sorted(getattr(self, name).items())))
+
+    @property
+    def undone(self) -> int:
+        """The number of objects that are not done."""
+        return self.whole.objects - self.done.objects
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON object of the totals, without rows."""
+        groups = {name: getattr(self, name) for name in ("by_status", "by_mode", "by_verify")}
+        return {
+            **self.whole.record(),
+            "done": self.done.record(),
+            "kept": self.kept.objects,
+            "noted": self.noted.objects,
+            **{name: {key: group.record() for key, group in found.items()} for name, found in groups.items()},
+            "started": None if self.started is None else self.started.isoformat(timespec="seconds"),
+            "ended": None if self.ended is None else self.ended.isoformat(timespec="seconds"),
+            "seconds": self.seconds,
+        }
+
+
+def count_rows(summary: Summary, lines: Iterable[bytes]) -> Iterator[tuple[bytes, Entry]]:
+    """Yield each line with its row, after counting it.
+
+    :param lines: rows as JSON
+    :raises ValueError: a line is malformed
+    """
+    for line in lines:
+        row = Entry.parse(line)
+        summary.add(row)
+        yield line, row
+    summary.arrange()
+
+
+def summarize(lines: Iterable[bytes]) -> Summary:
+    """Return the totals of rows.
+
+    :param lines: rows as JSON
+    :raises ValueError: a line is malformed
+    """
+    summary = Summary()
+    for _ in count_rows(summary, lines):
+        pass
+    return summary
+
+
+# --- the rows ---------------------------------------------------------------------------------------------------------
+
+
+class MergedRows(NamedTuple):
+    """A file of rows.
+
+    :ivar path: the file
+    :ivar totals: of the rows
+    :ivar sha256: of the file, if this call wrote it
+    """
+
+    path: str
+    totals: Summary
+    sha256: str = ""
+
+    @property
+    def removable(self) -> bool:
+        """Whether an object has a source to remove; renamed objects have none any more."""
+        return bool(self.totals.by_verify.keys() - {"moved"})
 
     @property
     def undone(self) -> int:
         """The number of objects that are not done or whose source is still there."""
-        return self.kept + sum(count for status, count in self.by_status.items() if status not in GOOD)
+        return self.totals.undone + self.totals.kept.objects
 
-    def run(
-        self, plan: Plan, before: jobs.Summary, after: jobs.Summary, pruned: int, seconds: float, folder: str = ""
-    ) -> Run:
+    def progress(self, phase: str, plan: Plan) -> Progress:
+        """Return the event for a phase after the transfer."""
+        done = self.totals
+        return Progress(phase, done.whole.objects, done.done.bytes, self.undone, plan.objects, plan.bytes)
+
+    def run(self, plan: Plan, before: jobs.Summary, after: jobs.Summary, pruned: int, seconds: float) -> Run:
         """Return the result of a call that began with the receipts ``before``."""
+        totals = self.totals
         return Run(
             work=plan.work,
             plan=plan,
-            objects=self.objects,
-            files=self.files,
-            bytes=self.bytes,
-            by_status=dict(sorted(self.by_status.items())),
-            by_mode=dict(sorted(self.by_mode.items())),
-            kept=self.kept,
-            noted=self.noted,
-            remaining=max(0, plan.objects - self.planned),
+            objects=totals.whole.objects,
+            files=totals.done.files,
+            bytes=totals.done.bytes,
+            by_status={status: group.objects for status, group in sorted(totals.by_status.items())},
+            by_mode=dict(sorted(totals.whole.modes.items())),
+            kept=totals.kept.objects,
+            noted=totals.noted.objects,
+            remaining=max(0, plan.objects - after.n),
             failed=after.failed,
             stopped=after.stopped,
             pruned=pruned,
             seconds=seconds,
             processed=after.n - before.n,
             processed_bytes=after.bytes - before.bytes,
-            rows_path=os.path.join(folder or plan.work, self.name),
+            rows_path=self.path,
         )
 
 
-def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
+def _output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
     """Yield the rows of the chunks that are done, in the order of the plan.
 
     :raises JobError: a file differs from its receipt, or cannot be read
@@ -164,26 +315,18 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
         yield from rows.splitlines(keepends=True)
 
 
-def merge_rows(folder: str, name: str, work: jobs.WorkFolder, known: str | None = None) -> MergedRows:
+def merge_rows(path: str, work: jobs.WorkFolder, known: str | None = None) -> MergedRows:
     """Write the rows of the chunks that are done to a file, atomically.
 
-    :param folder: the folder of the file
+    :param path: the file
     :param work: the work folder of the chunks
     :param known: a file with the rows of objects that the plan left out
     """
-    merged = MergedRows(name)
-    with OutputFile(os.path.join(folder, name)) as file:
-        for line in output_lines(work):
-            merged.add(Entry.parse(line))
+    totals = Summary()
+    with OutputFile(path) as file:
+        for line, _row in count_rows(totals, chain(_output_lines(work), () if known is None else file_lines(known))):
             file.write(line)
-        merged.planned = merged.objects
-        if known is not None:
-            with open_regular(known) as more:
-                for line in more:
-                    merged.add(Entry.parse(line))
-                    file.write(line)
-    merged.sha256 = file.sha256
-    return merged
+    return MergedRows(path, totals, file.sha256)
 
 
 def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None:
@@ -211,3 +354,77 @@ def remaining_path(work: str) -> str | None:
     """Return the file with the identifiers of the objects that are not done; :data:`None` if all are."""
     path = os.path.join(work, REMAINING)
     return path if os.path.exists(path) and os.path.getsize(path) else None
+
+
+# --- for reports ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The state of a run.
+
+    :ivar plan: of the run
+    :ivar state: ``planned``, ``begun`` or ``finished``
+    :ivar rows_path: the file with all rows; :data:`None` until the rows of the chunks are merged
+    :ivar verification: whether the rows are those of a verification
+    :ivar unread: of a verification, the number of objects that it has not read yet
+    """
+
+    plan: Plan
+    state: str
+    rows_path: str | None
+    verification: bool = False
+    unread: int | None = None
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows as lines of JSON: in the order of the plan, then the objects that it left out.
+
+        :raises JobError: the rows of a chunk are missing or damaged
+        :raises ReportError: a file with rows cannot be read
+        """
+        if self.rows_path is not None:
+            yield from _lines(self.rows_path)
+            return
+        yield from _output_lines(jobs.WorkFolder.open(self.plan.work))
+        yield from _lines(os.path.join(self.plan.work, KNOWN))
+
+    @property
+    def remaining_path(self) -> str | None:
+        """The file with the identifiers of the objects that are not done; :data:`None` if all are."""
+        return remaining_path(self.plan.work)
+
+    @property
+    def seconds(self) -> float:
+        """The working time of all workers of the run together, whether it was resumed or not."""
+        return jobs.WorkFolder.open(self.plan.work).summary().seconds
+
+    def warnings(self) -> Iterator[dict[str, object]]:
+        """Yield the warnings of the plan."""
+        path = os.path.join(self.plan.work, WARNINGS)
+        if os.path.exists(path):
+            yield from map(json.loads, _lines(path))
+
+
+def outcome_of(what: Run | Plan | str | os.PathLike[str]) -> Outcome:
+    """Return the state of a run.
+
+    :raises MigrationError: there is no plan
+    """
+    if isinstance(what, Run):
+        verification = os.path.dirname(what.rows_path) != what.work
+        if verification:
+            found = "finished" if what.complete else "begun"
+            return Outcome(what.plan, found, what.rows_path, True, what.remaining)
+        what = what.plan
+    plan = Plan.of(what)
+    found = state(plan.work)
+    rows = os.path.join(plan.work, ROWS)
+    # The merged rows of an unfinished run may be outdated.
+    return Outcome(plan, found, rows if found == "finished" else None)
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    try:
+        yield from file_lines(path)
+    except OSError as error:
+        raise ReportError(path, f"cannot be read ({error.strerror}); resume the run to write it again") from error

@@ -12,9 +12,8 @@ from typing import Unpack
 
 from pressmark.errors import MigrationError
 from pressmark.fs.atomic import Replacement
-from pressmark.fs.beneath import open_regular
 from pressmark.jobs.workdir import work_errors
-from pressmark.migrate.entry import GOOD, Entry
+from pressmark.migrate.entry import GOOD, Entry, file_lines
 from pressmark.migrate.execution.run import Driver, RunOptions, make_folder, open_folder
 from pressmark.migrate.execution.run_result import Run, merge_rows
 from pressmark.migrate.id_index import IdentifierIndex
@@ -59,8 +58,8 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
     with work_errors(folder), work.held():
         before = work.summary()
         after = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier), before)
-        merged = merge_rows(folder, ROWS, work)
-        run = merged.run(plan, before, after, 0, round(monotonic() - started, 3), folder)
+        merged = merge_rows(os.path.join(folder, ROWS), work)
+        run = merged.run(plan, before, after, 0, round(monotonic() - started, 3))
         # The rows include the objects that the plan left out.
         expected = plan.objects + plan.invalid + plan.missing + earlier
         run = replace(run, remaining=max(0, expected - run.objects))
@@ -104,7 +103,6 @@ def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
     """Yield the rows of runs, the newest run first, and whether they are from the newest run."""
     for number, path in enumerate(paths):
         own = number == 0
-        with open_regular(path) as lines:
-            for line in lines:
-                if own or Entry.parse(line).status in _STORED:
-                    yield line, own
+        for line in file_lines(path):
+            if own or Entry.parse(line).status in _STORED:
+                yield line, own

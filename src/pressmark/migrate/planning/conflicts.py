@@ -6,7 +6,7 @@ import json
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import accumulate, chain
 from typing import BinaryIO, NamedTuple
@@ -19,7 +19,7 @@ from pressmark.migrate.workdir import REFUSED, WARNINGS
 from pressmark.paths import PathIndex, folded, name_violations
 from pressmark.reports import ERROR, WARNING, Kind
 
-__all__ = ["KINDS", "ConflictMember", "NameRules", "ObjectConflict", "PlanConflicts", "add_paths", "ignores_case"]
+__all__ = ["KINDS", "ConflictMember", "NameRules", "ObjectConflict", "PlanConflicts", "add_paths", "first_collision"]
 
 #: Errors refuse a plan, warnings do not. Collisions by case or normalization are errors if the target system ignores
 #: case or normalization, and warnings otherwise.
@@ -130,7 +130,7 @@ class PlanConflicts:
         for collision in paths.collisions(first=_LISTED):
             members = []
             for member in collision.members:
-                identifier, source = json.loads(member.label)
+                identifier, _, source = member.label.rpartition("\0")
                 members.append(ConflictMember(identifier, source, member.path))
             kind = collision.kind
             if kind == "inside" and not folding and not collision.exact:
@@ -156,19 +156,21 @@ def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str
 
 def add_paths(paths: PathIndex, members: Sequence[ConflictMember]) -> None:
     """Add the paths of objects to an index, with the objects as labels."""
-    paths.add([one.target or "" for one in members], [_encode([one.source_id, one.source]) for one in members])
+    paths.add([one.target or "" for one in members], [f"{one.source_id}\0{one.source}" for one in members])
 
 
 class NameRules:
     """The rules of the target system for the names of objects and of their files.
 
     :param options: options of the migration
+    :ivar ignores_case: whether the target system ignores case or normalization of names
     """
 
     def __init__(self, options: Options) -> None:
         self._profile = options.profile
         self._root_length = len(os.fsencode(options.destination))
-        self.ignores_case = ignores_case(options)
+        there = os.fsencode(nearest_existing(options.destination))
+        self.ignores_case = options.profile in _IGNORING_CASE or is_case_insensitive(there)
 
     def conflicts_of(self, objects: Sequence[Sequence[str]]) -> list[ObjectConflict | None]:
         """Return the first conflict among the paths of each object; :data:`None` for objects without conflict."""
@@ -186,19 +188,23 @@ class NameRules:
     @staticmethod
     def _folded(paths: Sequence[str]) -> ObjectConflict | None:
         """Return the first path of an object that differs from another one only in case or normalization."""
-        seen: dict[bytes, str] = {}
-        distinct: set[str] = set()
-        for path in paths:
-            while path and path not in distinct:
-                other = seen.setdefault(folded(encode_fs(path)), path)
-                if other != path:
-                    kind = "normalization" if other.casefold() != path.casefold() else "case"
-                    return kind, path, f"{quoted(other)} is the same name on the target system; rename one of them"
-                distinct.add(path)
-                path = path.rpartition("/")[0]
-        return None
+        collision = first_collision(paths, folded)
+        if collision is None:
+            return None
+        path, other = collision
+        kind = "normalization" if other.casefold() != path.casefold() else "case"
+        return kind, path, f"{quoted(other)} is the same name on the target system; rename one of them"
 
 
-def ignores_case(options: Options) -> bool:
-    """Return whether the target system ignores case or normalization of names."""
-    return options.profile in _IGNORING_CASE or is_case_insensitive(os.fsencode(nearest_existing(options.destination)))
+def first_collision(paths: Iterable[str], key: Callable[[bytes], bytes]) -> tuple[str, str] | None:
+    """Return the first path, or directory above one, with the key of another, and that other."""
+    seen: dict[bytes, str] = {}
+    distinct: set[str] = set()
+    for path in paths:
+        while path and path not in distinct:
+            other = seen.setdefault(key(encode_fs(path)), path)
+            if other != path:
+                return path, other
+            distinct.add(path)
+            path = path.rpartition("/")[0]
+    return None

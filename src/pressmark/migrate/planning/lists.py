@@ -156,23 +156,21 @@ def refuse_other_lists(
             listed = HashedIdentifiers(ids, column, crlf)
             for _identifier in listed:
                 pass
-            if plan.ids_sha256 != listed.sha256:
-                _refuse(plan, _differs("--ids", plan.ids_sha256))
+            _refuse_other(plan, "--ids", plan.ids_sha256, listed.sha256)
         if new_ids is not None:
             with IdentifierIndex(plan.work) as index:
                 read_map(new_ids, index)
                 found = hashlib.sha256()
                 for line in map_lines(index):
                     found.update(line)
-            if plan.map_sha256 != found.hexdigest():
-                _refuse(plan, _differs("--map", plan.map_sha256))
+            _refuse_other(plan, "--map", plan.map_sha256, found.hexdigest())
 
 
-def _differs(option: str, planned: str) -> str:
+def _refuse_other(plan: Plan, option: str, planned: str, given: str) -> None:
+    """Refuse a list with another digest than the one of the plan."""
+    if planned == given:
+        return
     differ = "other identifiers in" if planned else "no list in"
-    what = f"was started with different options: {differ} {option}"
-    return f"{what}; omit {option} to continue it, or choose another --work to start a new migration"
-
-
-def _refuse(plan: Plan, what: str) -> None:
-    raise MigrationError(plan.options.source, plan.options.destination, f"{plan.work}: this migration {what}")
+    what = f"this migration was started with different options: {differ} {option}; omit {option} to continue it, or"
+    what += " choose another --work to start a new migration"
+    raise MigrationError(plan.options.source, plan.options.destination, f"{plan.work}: {what}")

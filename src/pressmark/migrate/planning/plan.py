@@ -14,9 +14,9 @@ from typing import Any
 
 from pressmark.errors import JobError, MigrationError, quoted
 from pressmark.fs.atomic import replace_file
-from pressmark.fs.beneath import open_regular, read_regular
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.owners import UntrustedError, require_shared
-from pressmark.migrate.entry import Entry, read_entries
+from pressmark.migrate.entry import Entry, file_lines, read_entries
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED, is_of_earlier_format
@@ -146,10 +146,9 @@ class Plan:
 
 
 def _pairs(path: str) -> Iterator[tuple[str, str]]:
-    with open_regular(path) as lines:
-        for line in lines:
-            old, new = json.loads(line)
-            yield old, new
+    for line in file_lines(path):
+        old, new = json.loads(line)
+        yield old, new
 
 
 def refuse_others(plan: Plan, options: Options) -> None:

@@ -28,7 +28,6 @@ from pressmark.migrate.planning.conflicts import (
     ObjectConflict,
     PlanConflicts,
     add_paths,
-    ignores_case,
 )
 from pressmark.migrate.planning.plan import Plan, write_record
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
@@ -206,7 +205,7 @@ def make_plan(
             planning.ids_sha256 = "" if listed is None else listed.sha256
             if new_ids is not None:  # identifiers of an earlier run's map may be gone
                 planning.check_map(listed=ids is not None)
-            planning.conflicts.add_collisions(paths, ignores_case(options))
+            planning.conflicts.add_collisions(paths, planning.names.ignores_case)
         planning.check_space(mode, check_space)
         if planning.conflicts.errors:
             conflicts = planning.conflicts
@@ -263,7 +262,7 @@ class _Planning:
         self._store = options.open_source()
         self._source = SourceObjects(options, self._store, folder, threads, self.conflicts, resources)
         self._targets = Targets(options)
-        self._names = NameRules(options)
+        self.names = NameRules(options)
         self._pool = resources.enter_context(Threads(threads, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
@@ -373,12 +372,12 @@ class _Planning:
             if conflict is None and place[0] is not None:
                 try:
                     own_path = self._targets.own_path(identifier, place[0], names, record.encapsulation)
-                    below = [own_path, *(f"{own_path}/{name}" for name in self._targets.files(names))]
+                    below = [own_path, *[f"{own_path}/{name}" for name in self._targets.files(names)]]
                 except IdentifierError as error:
                     conflict = "refused-name", place[0], str(error)
             examined.append(_Examined(record, identifier, place[0], size, own_path, conflict))
             paths.append(below)
-        found = self._names.conflicts_of(paths)
+        found = self.names.conflicts_of(paths)
         return [
             one if conflict is None else one._replace(conflict=conflict)
             for one, conflict in zip(examined, found, strict=True)

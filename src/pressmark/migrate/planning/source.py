@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from pressmark import _kernels
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.trees import Wanted, trees
 from pressmark.migrate.entry import Entry, TransferError, status_of_problem
-from pressmark.migrate.object_digest import entries_digest, entries_digest_of
+from pressmark.migrate.object_digest import FileState, entries_digest
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
-from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of, list_tree
+from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of, file_state, list_tree
 from pressmark.migrate.transfer.reading import bag_directory, locate_source, read_content
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
@@ -45,6 +44,8 @@ _CONTENT = {
 _OF_OBJECT = re.compile(r"inventory\.json(\..*)?|(tag)?manifest-.*\.txt|bag-info\.txt")
 _VERSION = re.compile(r"/v[0-9]+(?=/|$)")
 _BLOCK = 4096  # bytes on a disk
+# The status of every file in a tree of any size.
+_STATUS = Wanted(content="none", entries=1 << 40)
 
 
 class _Unrecognised:
@@ -52,13 +53,13 @@ class _Unrecognised:
 
     :param kinds: the meaning of the problem of such a file, by its kind
     :ivar last_object: the path of the last object of the walk
+    :ivar found: by path, whether a file proves that it is meant as an object, and its problem
     """
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
         self._kinds = kinds
         self.last_object = ""
-        # By path, whether a file proves that it is meant as an object, and its problem.
-        self._found: dict[str, tuple[bool, str]] = {}
+        self.found: dict[str, tuple[bool, str]] = {}
 
     def add(self, file: str, kind: str) -> None:
         """Add a file that does not belong to any object."""
@@ -66,22 +67,20 @@ class _Unrecognised:
         version = _VERSION.search(directory)
         if version is not None:
             directory = directory[: version.start()]
-        if not directory or any(certain and _is_below(directory, one) for one, (certain, _) in self._found.items()):
+        if not directory or any(certain and _is_below(directory, one) for one, (certain, _) in self.found.items()):
             return
         certain = version is not None or _OF_OBJECT.fullmatch(name) is not None
         if not certain and _is_below(self.last_object, directory):
             return
-        self._found[directory] = certain, kind
+        self.found[directory] = certain, kind
 
     def rows(self, before: str | None) -> Iterator[Entry]:
         """Yield the rows of the directories before an object in the order of the walk; before its end all."""
-        if not self._found:
-            return
         # Files beside directories with objects are no objects.
         found = {
-            one: kind for one, (certain, kind) in self._found.items() if certain or not _is_below(before or "", one)
+            one: kind for one, (certain, kind) in self.found.items() if certain or not _is_below(before or "", one)
         }
-        self._found = {}
+        self.found = {}
         last = None
         for directory, kind in found.items():
             if last is None or not _is_below(directory, last):
@@ -150,7 +149,8 @@ class SourceObjects:
                 yield row
 
         for record in self._store.objects(threads=self._threads, on_problem=stray):
-            yield from rows(record.path)
+            if hidden or unrecognised.found:  # most sources contain only objects
+                yield from rows(record.path)
             unrecognised.last_object = record.path
             yield record
         yield from rows(None)
@@ -199,9 +199,10 @@ class SourceObjects:
 
     def invalid_row(self, record: StoreObject) -> Entry | None:
         """Return the row of an object that is left out because it is invalid; :data:`None` for any other."""
-        wrong = [] if record.proper else [one for one in record.problems if one.severity == ERROR]
-        wrong = [one for one in wrong if one.kind not in _ONLY_MISPLACED]
-        if record.id is not None and (not wrong or self._improper == "take"):
+        if record.id is not None and (record.proper or self._improper == "take"):
+            return None
+        wrong = [one for one in record.problems if one.severity == ERROR and one.kind not in _ONLY_MISPLACED]
+        if record.id is not None and not wrong:
             return None
         first = wrong[0] if wrong else next(iter(record.problems), None)
         kind, message = (first.kind, first.message) if first is not None else ("identifier-missing", "")
@@ -248,21 +249,17 @@ class Measure(NamedTuple):
 
 def measure(store: Store, records: Sequence[StoreObject], options: Options) -> Iterator[tuple[Measure, list[str]]]:
     """Yield the size of each object, and the names of the files that the destination receives."""
-    kernels = _kernels.active
-    left = [_tree(store, record, options) or b"" for record in records]
     remaining = iter(records)
-    while left:
-        trees, _ = kernels.ByteColumn.from_texts(left)
-        sizes, names, stamps = kernels.tree_sizes(trees)
-        for index, (size, record) in enumerate(zip(sizes, remaining, strict=False)):
-            if size is None:
+    for batch in trees(b"", [_tree(store, record, options) or b"" for record in records], _STATUS, 1):
+        sizes, mtimes, ctimes = batch.sizes, batch.mtimes, batch.ctimes
+        states, is_seen = batch.states, {"unwanted"}.issuperset(batch.states)
+        for tree, record in zip(batch.trees, remaining, strict=False):
+            files = cast("dict[bytes, int]", tree.files)
+            is_plain = is_seen or all(states[number] == "unwanted" for number in files.values())
+            if not files or tree.others or tree.empty or not is_plain:
                 yield _measure_files(store, record, options)
             else:
-                files, nbytes, blocks, directories = size
-                inside = names[index].split(b"\0")[:-1]
-                entries = entries_digest(inside, stamps[index])
-                yield Measure(files, nbytes, entries, blocks, directories), [*map(decode_fs, inside)]
-        left = left[len(sizes) :]
+                yield _measured([(name, sizes[at], mtimes[at], ctimes[at]) for name, at in files.items()])
 
 
 def _tree(store: Store, record: StoreObject, options: Options) -> bytes | None:
@@ -275,75 +272,71 @@ def _tree(store: Store, record: StoreObject, options: Options) -> bytes | None:
 
 def _measure_files(store: Store, record: StoreObject, options: Options) -> tuple[Measure, list[str]]:
     """Return the size and the names of one object, file by file; it may contain links, or be unreadable."""
-    found: list[tuple[bytes, os.stat_result]] = []
-    empty: list[bytes] = []
-    inventory: list[tuple[bytes, os.stat_result]] = []
-    unreadable = left_out = missing = None
+    files: list[FileState] = []
+    inventory: list[FileState] = []
+    content = Content([], {}, [])
+    unreadable = missing = None
     try:
         with object_errors(store.root, record.id or ""):
-            files, left_out = _files(store, record, options, empty, inventory)
-            found.extend(files)
+            content = _content(store, record, options, inventory)
+            look = os.stat if content.top is None else os.lstat
+            files.extend(file_state(name, look(path)) for name, path in content.files)
     except (ObjectError, TransferError) as error:
         unreadable = error.reason if isinstance(error, ObjectError) else error.failure.message
         if options.version is not None and isinstance(error, ObjectError) and error.kind == "missing":
             unreadable, missing = None, error.reason
-    names = [decode_fs(name) for name, _status in found]
-    sizes = [status.st_size for _name, status in found]
-    blocks = sum(-(-size // _BLOCK) * _BLOCK for size in sizes)
+    size, names = _measured(files, inventory, [name for name, _path in content.empty])
+    left_out = None if options.verbatim else content.left_out(options.to)
+    return size._replace(unreadable=unreadable, left_out=left_out, missing=missing), names
+
+
+def _measured(
+    files: list[FileState], inventory: Sequence[FileState] = (), empty: Sequence[bytes] = ()
+) -> tuple[Measure, list[str]]:
+    """Return the size and the names of an object.
+
+    :param inventory: the inventory that names the files, which does not count
+    :param empty: the names of empty directories
+    """
+    names = [decode_fs(file[0]) for file in files]
+    sizes = [file[1] for file in files]
+    blocks = sum([-(-size // _BLOCK) for size in sizes]) * _BLOCK
     directories = len({name.rpartition("/")[0] for name in names})
-    entries = entries_digest_of([*found, *inventory], empty)
-    return Measure(len(found), sum(sizes), entries, blocks, directories, unreadable, left_out, missing), names
+    entries = entries_digest([*files, *inventory], empty)
+    return Measure(len(files), sum(sizes), entries, blocks, directories), names
 
 
-def _files(
-    store: Store,
-    record: StoreObject,
-    options: Options,
-    empty: list[bytes],
-    inventory: list[tuple[bytes, os.stat_result]],
-) -> tuple[Iterable[tuple[bytes, os.stat_result]], str | None]:
-    """Return name and status of each file to migrate, and the parts of the object that stay behind.
+def _content(store: Store, record: StoreObject, options: Options, inventory: list[FileState]) -> Content:
+    """Return the files to migrate, and the parts of the object that stay behind.
 
-    :param empty: receives the names of empty directories
     :param inventory: receives the inventory that names the files, under a name that no file has
     """
-    tree = _tree(store, record, options)
-    if tree is not None:
-        directories: list[File] = []
-        files = _below(tree, directories)
+    top = _tree(store, record, options)
+    if top is not None:
+        found = _listing(top)
         # The store resolves links.
-        if record.encapsulation is None or not any(stat.S_ISLNK(status.st_mode) for _name, status in files):
-            empty += [name for name, _path in directories]
-            left_out = None if record.encapsulation is None else Content([], {}, directories).left_out(options.to)
-            return files, left_out
-    found = locate_source(options, store, record)
-    is_bag = bag_directory(store, found) is not None
-    if is_bag and options.verbatim:
-        directories = []
-        files = _below(os.path.join(os.fsencode(store.root), encode_fs(record.path)), directories)
-        empty += [name for name, _path in directories]
-        return files, None
+        if record.encapsulation is None or not any(os.path.islink(path) for _name, path in found.files):
+            return found
+    stored = locate_source(options, store, record)
+    bag = bag_directory(store, stored)
+    if bag is not None and options.verbatim:
+        return _listing(bag)
+    if bag is not None:
+        identifier = record.id or ""
+        return read_content(options, store, Entry(identifier, identifier, record.path, ""))
     if store.kind == "ocfl":
         from pressmark.migrate.transfer.ocfl_content import ocfl_content  # only for OCFL objects
 
         # Files keep their content paths when another version renames them.
-        inventory.append((INVENTORY_ENTRY, os.stat(os.path.join(found.path, encode_fs(INVENTORY)))))
-        content = ocfl_content(cast("OcflObject", found))
-    elif is_bag:
-        identifier = record.id or ""
-        entry = Entry(identifier, identifier, record.path, "", encapsulation=record.encapsulation)
-        content = read_content(options, store, entry)
-    else:
-        content = content_of(found)
-    empty += [name for name, _path in content.empty]
-    return ((name, os.stat(path)) for name, path in content.files), content.left_out(options.to)
+        status = os.stat(os.path.join(stored.path, encode_fs(INVENTORY)))
+        inventory.append(file_state(INVENTORY_ENTRY, status))
+        return ocfl_content(cast("OcflObject", stored))
+    return content_of(stored)
 
 
-def _below(top: bytes, empty: list[File]) -> list[tuple[bytes, os.stat_result]]:
-    """Return name and status of everything below a directory except directories.
-
-    :param empty: names and paths of empty directories are appended
-    """
+def _listing(top: bytes) -> Content:
+    """Return everything below a directory except directories, and its empty directories."""
     files: list[File] = []
+    empty: list[File] = []
     others = list_tree(top, files, empty)
-    return [(name, os.lstat(path)) for name, path in (*files, *others)]
+    return Content([*files, *others], {}, empty, top=top)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pressmark import stores
 from pressmark.errors import BagError, IdentifierError, quoted
 from pressmark.fixity.copying import copy_files
 from pressmark.fs.names import encode_fs, is_utf8
-from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
+from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options, nearest_existing
+from pressmark.migrate.planning.conflicts import ObjectConflict, first_collision
 from pressmark.migrate.workdir import SCRATCH
 
 __all__ = ["TargetPath", "Targets", "lack_of_space", "mode_of"]
@@ -77,15 +78,22 @@ class Targets:
         return path, "", ""
 
     def _unstorable(self, identifier: str, path: str) -> str | None:
-        """Return why a store cannot record the identifier of an object."""
+        """Return why a store cannot record the identifier of an object; :data:`None` if it can, or if the path does."""
         if self._kind == "ocfl":
             is_text = is_utf8(encode_fs(identifier))
             return None if is_text else "the identifier is not UTF-8, as an OCFL inventory requires"
         if self._verbatim:
             return None
-        return _unstorable_identifier(identifier, path, self._layout)
+        from pressmark.stores.bags.new_bag import is_writable_identifier  # only for bags
+        from pressmark.stores.bags.walk import IDENTIFIER
 
-    def conflict_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
+        layout = self._layout
+        is_in_path = layout is not None and layout.reversible and layout.unmap_path(path) == identifier
+        if is_in_path or is_writable_identifier(identifier):
+            return None
+        return f"the identifier cannot be written as an {IDENTIFIER}, which is one line of text"
+
+    def conflict_of(self, names: Sequence[str]) -> ObjectConflict | None:
         """Return the first file of an object whose name the kind of store does not allow on any system.
 
         :return: the kind of the conflict, the name, and the reason; :data:`None` if all names are allowed
@@ -119,35 +127,20 @@ class Targets:
             return f"{_VITRO}/{self._layout.object_path(identifier, names[0])}"
         return target
 
-    def files(self, names: Sequence[str]) -> Iterator[str]:
-        """Yield the paths of files below :meth:`own_path`.
+    def files(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the paths of files below :meth:`own_path`.
 
         :param names: of an object's files; of an object that is stored unchanged, with their directories
         :raises IdentifierError: a name cannot be stored
         """
         if self._kind == "vitro":
-            return
+            return ()
         if self._verbatim:
-            yield from names
-            return
+            return names
+        if self._content_paths is not None:
+            names = [self._content_paths.map_id(name) for name in names]
         inside = _CONTENT[self._kind]
-        for name in names:
-            yield inside + (name if self._content_paths is None else self._content_paths.map_id(name))
-
-
-# --- folders of bags --------------------------------------------------------------------------------------------------
-
-
-def _unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> str | None:
-    """Return why a new bag cannot record its identifier; :data:`None` if it can, or if its path does."""
-    from pressmark.stores.bags.new_bag import is_writable_identifier  # only for bags
-    from pressmark.stores.bags.walk import IDENTIFIER
-
-    if is_writable_identifier(identifier):
-        return None
-    if layout is not None and layout.reversible and layout.unmap_path(path) == identifier:
-        return None
-    return f"the identifier cannot be written as an {IDENTIFIER}, which is one line of text"
+        return [inside + name for name in names] if inside else names
 
 
 def _is_bag(names: Sequence[str]) -> bool:
@@ -155,20 +148,16 @@ def _is_bag(names: Sequence[str]) -> bool:
     return "bagit.txt" in names and any(name.startswith("manifest-") for name in names)
 
 
-def _same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
+def _same_in_manifest(names: Sequence[str]) -> ObjectConflict | None:
     """Return the first path that equals another one in Unicode normalization form C (BagIt, section 6.1.1.3)."""
     from pressmark.bagit.paths import normal_key  # only for bags
 
-    seen: dict[bytes, str] = {}
-    for name in names:
-        path = name
-        while path and seen.get(normal_key(encode_fs(path))) != path:
-            other = seen.setdefault(normal_key(encode_fs(path)), path)
-            if other != path:
-                what = f"{quoted(other)} is the same name in another Unicode normalization; rename one of the files"
-                return "normalization", path, what
-            path = path.rpartition("/")[0]
-    return None
+    collision = first_collision(names, normal_key)
+    if collision is None:
+        return None
+    path, other = collision
+    what = f"{quoted(other)} is the same name in another Unicode normalization; rename one of the files"
+    return "normalization", path, what
 
 
 # --- the file system --------------------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from pressmark.html import render_page
 from pressmark.migrate.entry import GOOD, STATUSES
+from pressmark.migrate.execution.run_result import FIRST, Outcome, Summary
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import KINDS
-from pressmark.migrate.reporting.outcome import FIRST, Outcome, Summary, remedies_for
 from pressmark.version import __version__
 
-__all__ = ["Verdict", "page_text", "verdict_of"]
+__all__ = ["REMEDIES", "Verdict", "page_text", "remedies_for", "verdict_of"]
 
 _TEMPLATE = "page.html"
 
@@ -199,6 +199,40 @@ def _layout(config: Mapping[str, Any] | None, own: str) -> str:
         f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in config.items() if key != "extensionName"
     )
     return f"{config.get('extensionName', '')}{f' ({more})' if more else ''}"
+
+
+# --- remedies ---------------------------------------------------------------------------------------------------------
+
+
+#: What to do for each of :data:`pressmark.migrate.entry.STATUSES`.
+REMEDIES = {
+    "ok": "nothing",
+    "exists_same": "nothing",
+    "exists_different": "compare both objects; if the one in the source is correct, migrate it again with --replace",
+    "collision": "give the object another identifier (--map), choose another layout, or move the other object",
+    "refused_name": "rename the file in the source, give the object another identifier (--map), or choose another"
+    " layout or --profile",
+    "source_missing": "correct the list of identifiers or the --version, or restore the object in the source",
+    "source_invalid": "repair the source (pressmark store check lists the problems, pressmark store repair fixes some),"
+    " then migrate the object again",
+    "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object"
+    " again",
+    "copy_failed": "fix the cause of the error (space, permissions, disk, network), then migrate the object again",
+    "unverified": "verify the object with --verify-again",
+}
+# After a verification the destination is at fault.
+_AFTER_VERIFICATION = {
+    "digest_mismatch": "the object in the destination is damaged; check the disk, then migrate the object again with"
+    " --ids and --replace while its source exists",
+    "copy_failed": "the object is missing from the destination or unreadable; find the cause, then migrate it"
+    " again with --ids",
+    "unverified": "the object in the destination cannot be read, or has no recorded digest; compare it with its source",
+}
+
+
+def remedies_for(verification: bool) -> dict[str, str]:
+    """Return the remedies for the statuses of a run or a verification."""
+    return {**REMEDIES, **_AFTER_VERIFICATION} if verification else REMEDIES
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------

@@ -19,9 +19,8 @@ from pressmark.errors import ReportError
 from pressmark.fs.atomic import open_output
 from pressmark.html import check_writable, write_page
 from pressmark.migrate.entry import ROW_KEYS, Entry
-from pressmark.migrate.execution.run_result import Run
+from pressmark.migrate.execution.run_result import Run, Summary, count_rows, outcome_of, summarize
 from pressmark.migrate.planning.plan import Plan
-from pressmark.migrate.reporting.outcome import Summary, count_rows, outcome_of, summarize
 
 __all__ = ["FORMATS", "check_report", "format_of", "replaced", "report"]
 
@@ -109,12 +108,10 @@ def _write_rows(path: str, format: str, rows: Iterable[tuple[bytes, Entry]]) -> 
     :param rows: each with its line of JSON
     :raises ReportError: the file cannot be written
     """
-    if format == "parquet":
-        with replaced(path) as file:
-            _write_parquet(file, rows)
-        return
     with replaced(path) as file:
-        if path.lower().endswith(".gz"):
+        if format == "parquet":
+            _write_parquet(file, rows)
+        elif path.lower().endswith(".gz"):
             # Without a time, equal rows give equal files.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 _write_text(packed, format, rows)

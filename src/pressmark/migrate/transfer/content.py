@@ -10,7 +10,7 @@ from pressmark.errors import ObjectError
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import TransferError
-from pressmark.migrate.object_digest import entries_digest_of
+from pressmark.migrate.object_digest import FileState, entries_digest
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.stored_object import is_same_version, status_of
@@ -23,6 +23,7 @@ __all__ = [
     "content_of",
     "empty_text",
     "entries_of",
+    "file_state",
     "link_error",
     "list_tree",
     "listed",
@@ -166,5 +167,10 @@ def entries_of(content: Content) -> str:
 
     :raises OSError: a file does not exist
     """
-    files = [(name, os.stat(path)) for name, path in content.files]
-    return entries_digest_of(files, [name for name, _path in content.empty])
+    files = (file_state(name, os.stat(path)) for name, path in content.files)
+    return entries_digest(files, [name for name, _path in content.empty])
+
+
+def file_state(name: bytes, status: os.stat_result) -> FileState:
+    """Return the state of a file for :func:`~pressmark.migrate.object_digest.entries_digest`."""
+    return name, status.st_size, status.st_mtime_ns, status.st_ctime_ns

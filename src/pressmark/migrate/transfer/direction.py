@@ -45,6 +45,7 @@ class Direction(ABC):
 
     :param options: options of the migration
     :ivar source: the source of the objects
+    :ivar source_base: its absolute path
     :ivar destination: the destination of the objects
     :ivar mode: how files are copied
     :ivar renames: whether objects are moved by renaming their directories
@@ -54,6 +55,7 @@ class Direction(ABC):
     def __init__(self, options: Options) -> None:
         self.options = options
         self.source = options.open_source()
+        self.source_base = os.path.abspath(os.fsencode(self.source.root))
         self.destination: Any = cast("Any", options.open_destination())  # of the kind that a subclass stores in
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
         self.renames = options.renames()
@@ -146,8 +148,8 @@ class Direction(ABC):
         for staged, error in self.writer.commit():
             yield items[staged.identifier], error
 
-    def prune(self, entries: Iterator[Entry]) -> None:
-        """Remove empty directories above objects that are no longer in the source, if the kind requires it."""
+    def prune(self, entry: Entry) -> None:
+        """Remove empty directories above an object that is no longer in the source, if the kind requires it."""
         return None
 
     def content(self, entry: Entry) -> Content:
@@ -185,7 +187,7 @@ class Direction(ABC):
 
     def source_path(self, entry: Entry) -> bytes:
         """Return the absolute path of an object in the source."""
-        return os.path.join(os.path.abspath(os.fsencode(self.source.root)), encode_fs(entry.source))
+        return os.path.join(self.source_base, encode_fs(entry.source))
 
     def record_entries(self, entry: Entry, content: Content) -> None:
         """With ``move`` and with hard links, record the state of the source before it is read: the source is removed

@@ -13,11 +13,11 @@ from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.entry import Entry, Failure, TransferError, failure_of
-from pressmark.migrate.object_digest import ALGORITHM, entries_digest_of
+from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.options import Options
-from pressmark.migrate.transfer.content import all_files, entries_of
+from pressmark.migrate.transfer.content import Content, all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
-from pressmark.migrate.transfer.reading import bag_directory, has_recorded_digests, read_content, read_target
+from pressmark.migrate.transfer.reading import bag_directory, compare_target, has_recorded_digests, read_content
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.staging_writer import Staged
@@ -257,17 +257,11 @@ class Transfer:
         for entry, error in self._direction.settle():
             if error is None:
                 self._arrived(entry)
-            elif error.kind == "exists":
-                self._compare_again(entry)
-            else:
-                entry.fail(self._failure(error))
-
-    def _compare_again(self, entry: Entry) -> None:
-        """Compare with an object that another run has stored in the meantime."""
-        try:
-            self._compare(entry)
-        except (PressmarkError, SourceError, OSError) as error:
-            entry.fail(self._failure(error))
+                continue
+            # Another run may have stored an object in the meantime.
+            again = self._attempted(entry, exists=True) if error.kind == "exists" else error
+            if again is not None:
+                entry.fail(self._failure(again))
 
     def _was_moved(self, entry: Entry, planned: Entry) -> bool:
         """Record an object that an earlier run has moved out of the source; return whether it was moved."""
@@ -276,7 +270,7 @@ class Transfer:
                 return False
         except (PressmarkError, OSError):
             return False
-        self._direction.prune(iter([entry]))
+        self._direction.prune(entry)
         entry.status, entry.verify, entry.mode = "ok", "moved", "rename"
         return True
 
@@ -305,8 +299,7 @@ class Transfer:
             if entry.encapsulation is None:
                 return False  # such objects are copied
             place = f"{place}/{entry.encapsulation}"
-        files = [(name, os.stat(path)) for name, path in all_files(self._destination, entry.id, place)]
-        return entries_digest_of(files) == entry.entries
+        return entries_of(Content(all_files(self._destination, entry.id, place), {}, [])) == entry.entries
 
     # --- objects that exist ---------------------------------------------------------------------------------------
 
@@ -346,17 +339,9 @@ class Transfer:
         try:
             if entry.verify == "moved" and not has_recorded_digests(self._destination, entry):
                 return
-            found = read_target(self._destination, entry, thorough=True)
-        except SourceError as error:
-            entry.fail(Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}"))
-            return
+            failure = compare_target(self._destination, entry, "the source; migrate it again with --replace")
         except (PressmarkError, OSError) as error:
             failure = failure_of(error)
-            entry.fail(failure._replace(status="unverified", message=f"cannot be read again: {failure.message}"))
-            return
-        if entry.verify == "moved":
-            entry.digest = found[0].whole  # equal to the recorded digests
-        entry.verify = "reread"
-        if all(one.whole != entry.digest for one in found):
-            what = "the object in the destination differs from the source; migrate it again with --replace"
-            entry.fail(Failure("digest_mismatch", "mismatch", what))
+            failure = failure._replace(status="unverified", message=f"cannot be read again: {failure.message}")
+        if failure is not None:
+            entry.fail(failure)

@@ -8,7 +8,7 @@ it that became empty are removed, because an OCFL storage root must not contain 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, Self
 
@@ -53,10 +53,11 @@ class OcflToOcfl(BulkDirection):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._from = os.path.abspath(os.fsencode(self.source.root))
         # The lock of the source, held while a batch of objects is moved.
         self._lock = ExitStack()
         self._has_lock = False
+        # Directories above moved objects, when the source was locked by another run.
+        self._unpruned: set[bytes] = set()
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -79,8 +80,11 @@ class OcflToOcfl(BulkDirection):
         path = self.source_path(entry)
         if self.renames:
             with object_errors(self.source.root, entry.source_id):
-                self._inventory(entry, path)  # an object that is gone is not invalid
-                check_ocfl_object(entry, path, self.destination.version)
+                try:
+                    check_ocfl_object(entry, path, self.destination.version)
+                except (TransferError, FileNotFoundError, NotADirectoryError):
+                    self._inventory(entry, path)  # an object that is gone is not invalid
+                    raise
             entry.mode = "rename"
             self.writer.adopt(entry.id, path, self.places.get(entry.id))
         else:
@@ -218,18 +222,21 @@ class OcflToOcfl(BulkDirection):
         finally:
             self._lock.close()
             self._has_lock = False
-        results = [(items[staged.identifier], error) for staged, error in committed]
-        if self.renames:
-            # Directories that could not be removed at once.
-            self.prune(entry for entry, error in results if error is None)
-        yield from results
+        if self._unpruned:
+            self._prune(sorted(self._unpruned))
+            self._unpruned.clear()
+        for staged, error in committed:
+            yield items[staged.identifier], error
 
     def _prune_above(self, moved: StagedObject) -> None:
-        """Remove empty directories above an object that was just moved, if the source can be locked now."""
+        """Remove empty directories above an object that was just moved, later if the source cannot be locked now."""
+        above = os.path.dirname(moved.path)[len(self.source_base) + 1 :]
         self._has_lock = self._has_lock or self._try_lock()
         if self._has_lock:
             with suppress(OSError):  # a directory may be protected
-                prune_empty_parents(self._from, os.path.dirname(moved.path)[len(self._from) + 1 :])
+                prune_empty_parents(self.source_base, above)
+        else:
+            self._unpruned.add(above)
 
     def _try_lock(self) -> bool:
         """Lock the source without waiting: this run has locked the destination, and another run may lock both."""
@@ -239,13 +246,16 @@ class OcflToOcfl(BulkDirection):
             return False
         return True
 
-    def prune(self, entries: Iterator[Entry]) -> None:
-        """Remove empty directories above objects that are no longer in the source."""
+    def prune(self, entry: Entry) -> None:
+        """Remove empty directories above an object that is no longer in the source."""
+        self._prune([os.path.dirname(encode_fs(entry.source))])
+
+    def _prune(self, directories: Iterable[bytes]) -> None:
         with self._staging.lock():
-            for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
+            for directory in directories:
                 # The objects were moved: an empty directory that must stay is no error.
                 with suppress(OSError):
-                    prune_empty_parents(self._from, above)
+                    prune_empty_parents(self.source_base, directory)
 
 
 def _later_versions(entry: Entry, source: bytes, target: bytes, ours: FileDigests, theirs: FileDigests) -> list[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bag_directory",
-    "encapsulated",
+    "compare_target",
     "has_recorded_digests",
     "locate_source",
     "locate_target",
@@ -74,8 +74,7 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     if options.verbatim and options.to == "ocfl":
         return Content(all_files(store, entry.source_id, entry.source), {}, [])
     follow = options.links == "follow"
-    place, name = encapsulated(store, entry)
-    top = _alone(entry, place, name) if name else None
+    top = _encapsulating_directory(store, entry)
     if top is not None:
         return _tree(store, entry, top, entry.encapsulation, follow)
     found = locate_source(options, store, entry.in_source())
@@ -97,18 +96,14 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     return content._replace(seen=seen)
 
 
-def encapsulated(store: Store, entry: Entry) -> tuple[bytes, bytes]:
-    """Return the directory of an object of a Pairtree and the name of its encapsulating directory, by the plan.
+def _encapsulating_directory(store: Store, entry: Entry) -> bytes | None:
+    """Return the encapsulating directory of an object of a Pairtree, by the plan, if nothing else is beside it.
 
-    Both are empty without an encapsulating directory, and for a source of another kind.
+    :data:`None` without one, and for a source of another kind.
     """
     if entry.encapsulation is None or store.kind != "pairtree":
-        return b"", b""
-    return os.fsencode(store.root) + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
-
-
-def _alone(entry: Entry, place: bytes, name: bytes) -> bytes | None:
-    """Return the encapsulating directory if nothing else is beside it, :data:`None` otherwise."""
+        return None
+    place, name = os.fsencode(store.root) + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
     try:
         beside = os.listdir(place)
     except OSError:
@@ -221,6 +216,31 @@ def has_recorded_digests(store: Store, entry: Entry) -> bool:
     return store.kind == "ocfl"
 
 
+def compare_target(store: Store, entry: Entry, other: str) -> Failure | None:
+    """Read the object of an entry in the destination, and compare it with its recorded digests and with the entry's.
+
+    An entry of an object that was never read receives its digest.
+
+    :param store: the destination
+    :param other: what the digest of the entry was taken from, for the message
+    :return: the failure; :data:`None` if all digests are equal
+    :raises PressmarkError: the object cannot be read
+    :raises OSError: the object cannot be read
+    """
+    try:
+        found = read_target(store, entry, thorough=True)
+    except SourceError as error:
+        return Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}")
+    entry.verify = "reread"
+    if entry.digest is None:
+        if not has_recorded_digests(store, entry):
+            return Failure("unverified", "no-digest", "moved without being read, and no digest is recorded")
+        entry.algorithm, entry.digest = ALGORITHM, found[0].whole
+    elif all(one.whole != entry.digest for one in found):
+        return Failure("digest_mismatch", "mismatch", f"the object in the destination differs from {other}")
+    return None
+
+
 def verify_object(store: Store, entry: Entry) -> Entry:
     """Read the object of an entry, and return it with the result; entries of failed objects are unchanged.
 
@@ -229,35 +249,18 @@ def verify_object(store: Store, entry: Entry) -> Entry:
     if entry.status not in GOOD and entry.status not in ("unverified", "digest_mismatch"):
         return entry
     try:
-        found = read_target(store, entry, thorough=True)
-    except SourceError as error:
-        return _failed(entry, "digest_mismatch", "mismatch", f"in the destination: {error.reason}")
+        failure = compare_target(store, entry, "the migrated one")
     except (PressmarkError, OSError) as error:
         failure = failure_of(error)
         if failure.code == "missing":
-            return _failed(entry, "copy_failed", "missing", "no longer in the destination")
-        return _failed(entry, "unverified", failure.code, f"cannot be read: {failure.message}")
-    if entry.digest is None:
-        if not has_recorded_digests(store, entry):
-            return _failed(entry, "unverified", "no-digest", "moved without being read, and no digest is recorded")
-        # The object was compared with its inventory or its manifests.
-        entry.algorithm, entry.digest = ALGORITHM, found[0].whole
-        return _good(entry)
-    if any(one.whole == entry.digest for one in found):
-        return _good(entry)
-    return _failed(entry, "digest_mismatch", "mismatch", "the object in the destination differs from the migrated one")
-
-
-def _good(entry: Entry) -> Entry:
+            failure = Failure("copy_failed", "missing", "no longer in the destination")
+        else:
+            failure = Failure("unverified", failure.code, f"cannot be read: {failure.message}")
     entry.verify = "reread"
-    if entry.status not in GOOD:  # one that is keeps its note
+    if failure is not None:
+        entry.fail(failure)
+    elif entry.status not in GOOD:  # one that is keeps its note
         entry.status, entry.error_code, entry.error = "ok", None, None
-    return entry
-
-
-def _failed(entry: Entry, status: str, code: str, message: str) -> Entry:
-    entry.verify = "reread"
-    entry.fail(Failure(status, code, message))
     return entry
 
 

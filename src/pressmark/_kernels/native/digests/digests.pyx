@@ -526,10 +526,6 @@ cdef class Engine:
             result.ticket, digests, result.total, nanoseconds(result.mtime), result.inode, nanoseconds(result.ctime)
         )
 
-    def wake(self):
-        """Let :meth:`collect` return."""
-        pm_engine_wake(&self.engine)
-
     def read_bytes(self):
         """Return how many bytes the lanes have read."""
         return self.engine.read_bytes

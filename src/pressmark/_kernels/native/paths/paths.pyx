@@ -1,4 +1,4 @@
-"""Columns of paths: sorted and merged, counted, searched in manifests, and read from directories."""
+"""Columns of paths: sorted and merged, counted, and searched in manifests."""
 
 from array import array
 
@@ -19,7 +19,6 @@ __all__ = [
     "starts_with",
     "beyond_ascii",
     "suspicious",
-    "tree_sizes",
 ]
 
 
@@ -609,6 +608,3 @@ cdef class ManifestIndex:
 
 cdef object _failure(int status):
     return MemoryError() if status == PM_INDEX_NO_MEMORY else OverflowError("too many lines")
-
-
-include "directories.pxi"
