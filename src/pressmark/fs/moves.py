@@ -148,17 +148,18 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
 
 
 def prune_empty_parents(
-    base: bytes, relative: bytes, removed: list[bytes] | None = None, *, strict: bool = True
+    base: bytes, relative: bytes, removed: list[bytes] | None = None, *, stop: bytes = b"", strict: bool = True
 ) -> list[bytes]:
     """Remove the directory ``relative`` below ``base`` if it is empty, then its parents; never ``base`` itself.
 
     :param removed: a list that receives the removed paths, also if an error is raised
+    :param stop: a directory that is not removed, relative to ``base``
     :param strict: raise an error if an empty directory cannot be removed; otherwise it is kept, and a check reports it
     :return: the removed paths, relative to ``base``
     :raises OSError: an empty directory cannot be removed; its path is the ``filename`` of the error
     """
     removed = [] if removed is None else removed
-    while relative:
+    while relative not in (b"", stop):
         try:
             os.rmdir(os.path.join(base, relative))
             removed.append(relative)

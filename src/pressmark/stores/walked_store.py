@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -23,7 +23,7 @@ from pressmark.stores.recheck import Item, RunningReport, agreed, changing
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import Store
 
-__all__ = ["CopyingWriter", "StagedCopy", "StoreWalk", "WalkedStore", "base_of", "would_prune"]
+__all__ = ["CopyingWriter", "StagedCopy", "StoreWalk", "WalkedStore", "base_of"]
 
 # Problems that a running change also causes for a moment.
 _PASSING = {"bad-file-name", "duplicate-id", "empty", "files-several", "unfinished", "unreadable"}
@@ -308,24 +308,3 @@ def base_of(path: Path, tree: str, kind: str, beside: bytes = b"") -> bytes:
         if (error := why_unreadable(top)) is not None:
             raise error
     return given
-
-
-def would_prune(base: bytes, place: bytes, gone: set[bytes], kept: Collection[bytes] = ()) -> list[bytes]:
-    """Return the directories that :func:`~pressmark.fs.moves.prune_empty_parents` would remove after a dry run.
-
-    :param gone: the paths that the dry run would have removed so far; those that are returned are added
-    :param kept: the paths that the dry run would have created
-    :raises OSError: a directory cannot be read
-    """
-    removed = []
-    while place and place not in kept and not os.path.islink(os.path.join(base, place)):
-        try:
-            names = os.listdir(os.path.join(base, place))
-        except FileNotFoundError:  # removed by another run
-            break
-        if any(os.path.join(place, name) not in gone for name in names):
-            break
-        gone.add(place)
-        removed.append(place)
-        place = os.path.dirname(place)
-    return removed

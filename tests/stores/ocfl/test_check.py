@@ -16,9 +16,10 @@ from pressmark.fs.names import encode_fs
 from pressmark.layouts import list_layouts
 from pressmark.reports import Problem, Progress
 from pressmark.stores.objects import RepairStep
-from pressmark.stores.ocfl import check as ocfl_check, repair as ocfl_repair
+from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl.declarations import REGISTERED
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.walk import Walk
 from pressmark.stores.problems import KINDS, SECTIONS
 
 from .samples import CREATED, LAYOUTS, at, copy_tree, create, kinds, reopened, rewrite, save, source, tree
@@ -308,13 +309,14 @@ def test_repair_of_an_object_that_goes(root: OcflRoot, monkeypatch: pytest.Monke
     """A repair skips an object that another run has removed."""
     (place(root) / "inventory.json.sha512").unlink()
     gone = place(root)
-    mend = ocfl_repair._Repair._write_sidecar
+    walk = Walk.__iter__
 
-    def removed(self: Any, path: bytes) -> bool:
-        shutil.rmtree(gone)
-        return mend(self, path)
+    def removed(self: Any) -> Any:
+        items = list(walk(self))
+        shutil.rmtree(gone, ignore_errors=True)
+        return iter(items)
 
-    monkeypatch.setattr(ocfl_repair._Repair, "_write_sidecar", removed)
+    monkeypatch.setattr(Walk, "__iter__", removed)
     assert "sidecar-missing" not in kinds(root.repair())
 
 

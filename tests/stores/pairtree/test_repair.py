@@ -16,7 +16,7 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores import RepairStep
-from pressmark.stores.pairtree import pairtree_store as pairtree, repair as pairtree_repair
+from pressmark.stores.pairtree import pairtree_store as pairtree
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.pairtree.walk import Walk
 from support.trees import snapshot, write
@@ -182,14 +182,14 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
     before = snapshot(base / "pairtree_root" / "ab")
     store = PairtreeStore(base)
-    prune_empty_parents = pairtree_repair.prune_empty_parents
+    rmdir = os.rmdir
 
-    def refused(top: bytes, relative: bytes, *removed: list[bytes]) -> list[bytes]:
-        if relative == b"ef":
-            raise PermissionError(errno.EACCES, "Permission denied", os.path.join(top, b"ef"))
-        return prune_empty_parents(top, relative, *removed)
+    def refused(path: bytes) -> None:
+        if path.endswith(b"/ef"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        rmdir(path)
 
-    monkeypatch.setattr(pairtree_repair, "prune_empty_parents", refused)
+    monkeypatch.setattr("os.rmdir", refused)
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert [event.path for event in events if isinstance(event, RepairStep)] == [
@@ -249,7 +249,7 @@ def test_a_repair_without_a_staging_directory(tree: Tree, monkeypatch: pytest.Mo
     def refused(_folder: bytes) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", b"pairtree_pressmark")
 
-    monkeypatch.setattr(pairtree_repair, "RunDirectory", refused)
+    monkeypatch.setattr("pressmark.stores.walked_store.RunDirectory", refused)
     with pytest.raises(StoreError, match="user with access"):
         PairtreeStore(tree("ab/one", "cd/one")).repair()
 

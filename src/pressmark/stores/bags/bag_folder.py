@@ -187,7 +187,7 @@ class BagFolder(WalkedStore):
         ``remove``  temporary directories of killed runs, and an outdated index, are removed
         =========== ==========================================================================================
         """
-        return repair(self.walk.with_options(ignore), dry_run, on_event)
+        return repair(self, self.walk.with_options(ignore), dry_run, on_event)
 
     # --- one bag ------------------------------------------------------------------------------------------------------
 

@@ -21,22 +21,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial
+from typing import Any, cast
 
+from pressmark import _kernels
 from pressmark.errors import LayoutConfigError
-from pressmark.fs.atomic import replace_file, write_new
-from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.atomic import write_new
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.staging import own_leftovers
-from pressmark.fs.trees import scan
+from pressmark.fs.trees import DirectoryEntry, Tree, scan
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
-from pressmark.stores.exceptions import SourceError, store_errors, unrepaired
 from pressmark.stores.objects import OnEvent, RepairStep
 from pressmark.stores.ocfl.check import Check
+from pressmark.stores.ocfl.checking.checked import Checked
 from pressmark.stores.ocfl.checking.object_check import check_object
-from pressmark.stores.ocfl.checking.object_tree import ObjectTree
+from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
     LAYOUT,
@@ -62,12 +63,13 @@ from pressmark.stores.ocfl.inventory import (
     version_number,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
-from pressmark.stores.ocfl.storage import Changes
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
+from pressmark.stores.ocfl.storage import Changes, Reads
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.unfinished import find_unfinished
-from pressmark.stores.ocfl.walk import Walk
+from pressmark.stores.ocfl.unfinished import find_unfinished, matches_sidecar
+from pressmark.stores.ocfl.walk import Walk, ignored
 from pressmark.stores.ocfl.writing.version_writer import check_content, finish_version
-from pressmark.stores.problems import problem
+from pressmark.stores.store_change import Repairs
 
 __all__ = ["repair"]
 
@@ -77,153 +79,183 @@ _INVENTORY = encode_fs(INVENTORY)
 def repair(store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
     """Repair a storage root, and report the remaining problems.
 
+    :raises StoreError: the root has no declaration, and it is not known which it had
     :raises OSError: the root cannot be read
     """
-    return _Repair(store, dry_run, on_event, ignore).run()
+    root = store.storage.path(b"")
+    with Repairs(store, root, dry_run, on_event) as run:
+        if dry_run:
+            store = copy(store)
+            store.storage = _RepairedStorage(root, run)
+        _Repair(store, run, ignore).make()
+    report = run.remaining(Check(store, None, None, None).report(False, os.cpu_count() or 1, ignore))
+    report.add(run.stuck)
+    return report
+
+
+class _RepairedStorage(LocalStorage):
+    """A storage root as a dry run would have left it.
+
+    :param run: the dry run
+    """
+
+    def __init__(self, root: bytes, run: Repairs) -> None:
+        super().__init__(root)
+        self._run = run
+
+    def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        entries = {entry.name: entry for entry in super().scan(directory)}
+        names = self._run.names(directory, entries)
+        return [entries.get(name) or DirectoryEntry(name, "file", False) for name in names]
+
+    def trees(self, place: bytes, names: Sequence[bytes], reads: Reads, **options: Any) -> _kernels.active.TreeBatch:
+        """Leave out all directories, which are then read one by one, if anything has changed."""
+        if not self._run.counts:
+            return super().trees(place, names, reads, **options)
+        return _kernels.active.TreeBatch.of(
+            [Tree(name, "odd", 0, 0, 0, 0, 0, {}, {}, [], [], []) for name in names], []
+        )
+
+    def status(self, place: bytes) -> os.stat_result:
+        data = self._run.written.get(place)
+        return super().status(place) if data is None else os.stat_result((0o100644, 0, 0, 1, 0, 0, len(data), 0, 0, 0))
+
+    def why_unreadable(self, file: bytes) -> OSError | None:
+        return None if file in self._run.written else super().why_unreadable(file)
+
+    def read(self, file: bytes, limit: int = -1) -> bytes:
+        data = self._run.written.get(file)
+        if data is None:
+            return super().read(file, limit)
+        return data if limit < 0 else data[:limit]
 
 
 class _Repair:
-    def __init__(self, store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> None:
+    def __init__(self, store: StorageRoot, run: Repairs, ignore: Sequence[str]) -> None:
         self._store = store
         self._storage = store.storage
         self._root = self._storage.path(b"")
-        self._dry_run = dry_run
-        self._tell = on_event or (lambda _event: None)
+        self._run = run
         self._ignore = ignore
-        # The kinds and paths of the problems that are repaired, and the objects that get a declaration.
-        self._done: set[tuple[str, bytes]] = set()
+        # The objects that get a declaration.
         self._declared: set[bytes] = set()
-        self._work_directory = self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
-    def run(self) -> Report:
-        """Make all repairs, and check again.
+    def make(self) -> None:
+        """Make all repairs.
 
         :raises StoreError: the root has no declaration, and it is not known which it had
         """
-        done = self._done
         if self._store.is_undeclared:
             self._declare_root()
-        for path in own_leftovers(self._work_directory):
-            self._tell(RepairStep("remove", os.path.relpath(path, self._root)))
-            done.add(("leftover", os.path.relpath(path, self._root)))
-        if not self._dry_run and os.path.isdir(self._work_directory):
-            with self._staging():
-                pass  # entering it removes leftovers, and leaving it the directory
-        stuck: list[Problem] = []
-        for found, place in self._problems():
-            try:
-                if self._mend(found, place):
-                    done.add((found.kind, found.path))
-            except FileNotFoundError:
-                pass  # another run has removed or replaced the object
-            except SourceError as error:
-                stuck.append(problem("unrepaired", found.path, error.reason))
-            except OSError as error:
-                stuck.append(unrepaired(found.path, error))
-        check = Check(self._store, None, None, None)
-        report = check.report(False, os.cpu_count() or 1, self._ignore)
-        report.add(stuck)
-        if self._dry_run:
-            report.problems = [one for one in report.problems if not self._is_repaired(one)]
-        return report
-
-    def _is_repaired(self, found: Problem) -> bool:
-        """Return whether a problem would be repaired, after a dry run."""
-        if found.kind == "file-stray" and any(found.path.startswith(place + b"/") for place in self._declared):
-            return True
-        return (found.kind, found.path) in self._done
-
-    def _problems(self) -> Iterator[tuple[Problem, bytes]]:
-        """Yield each problem with the path of its object, which is empty for problems outside of objects."""
-        yield from ((found, b"") for found in read_root(self._storage).problems)
-
+        self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.staging())
+        problems = read_root(self._storage).problems
         for item in Walk(self._storage, check_object, ignore=self._ignore):
-            if isinstance(item, Problem):
-                yield item, b""
-            else:
-                yield from ((found, item.path) for found in item.problems)
+            if isinstance(item, Checked):
+                self._mend_object(item.path, item.problems)
+            elif item.kind == "file-stray" and item.code == "E003":
+                self._mend_object(os.path.dirname(item.path), [item])
+            elif not self._is_declared(item.path):  # otherwise repaired with the object
+                self._mend(item, b"")
+        for found in problems:  # the objects prove the layout
+            self._mend(found, b"")
 
-    def _mend(self, found: Problem, place: bytes) -> bool:
-        """Repair one problem, or on a dry run find out whether this is possible."""
-        match found.kind:
-            case "directory-empty":
-                return self._remove_empty(b"", found.path)
-            case "content-directory-empty":
-                # The version's directory stays, because the inventory lists it.
-                version, _, content = found.path[len(place) + 1 :].partition(b"/")
-                return self._remove_empty(os.path.join(place, version), content)
-            case "declaration-malformed":
-                return self._write_declaration(found.path)
-            case "file-stray":
-                return found.code == "E003" and self._declare_object(os.path.dirname(found.path))
-            case "sidecar-missing":
-                return self._write_sidecar(found.path)
-            case "sidecar-malformed":
-                return self._write_line_end(found.path)
-            case "inventory-missing" | "inventory-malformed" | "sidecar-mismatch":
-                is_own = found.path in (place, os.path.join(place, _INVENTORY))
-                return is_own and self._restore_inventory(place)
-            case "layout-missing":
-                return self._write_layout()
-            case "version-unfinished":
-                return self._finish_version(found.path, place)
+    def _is_declared(self, path: bytes) -> bool:
+        """Return whether a path is in an object whose declaration was missing."""
+        while path := os.path.dirname(path):
+            if path in self._declared:
+                return True
         return False
 
-    def _finish_version(self, path: bytes, place: bytes) -> bool:
+    def _mend_object(self, place: bytes, problems: Sequence[Problem]) -> None:
+        """Repair the problems of an object, then those that repairs reveal, or that can be repaired only now."""
+        repaired: set[tuple[str, bytes]] = set()
+        is_ignored = ignored(self._ignore)
+        with contextlib.suppress(FileNotFoundError):  # removed by another run
+            while new := [one for one in problems if (one.kind, one.path) not in repaired and self._mend(one, place)]:
+                repaired.update((one.kind, one.path) for one in new)
+                entries = [entry for entry in self._storage.scan(place) if not is_ignored(entry.name)]
+                problems = check_object(StoredTree(self._storage, place, entries), self._store.version).problems
+
+    def _mend(self, found: Problem, place: bytes) -> bool:
+        """Repair one problem, if that is possible.
+
+        :param place: the path of its object; empty for a problem outside of objects
+        """
+        change = self._change(found, place)
+        with contextlib.suppress(InventoryError):  # without a proof, nothing is written
+            return change is not None and self._run.repair(found, change, locked=found.kind != "version-unfinished")
+        return False
+
+    def _change(self, found: Problem, place: bytes) -> Callable[[], Iterable[RepairStep]] | None:
+        """Return what repairs a problem, if that is possible."""
+        match found.kind:
+            case "directory-empty":
+                return partial(self._prune, found.path)
+            case "content-directory-empty":
+                # The version's directory stays, because the inventory lists it.
+                version = found.path[len(place) + 1 :].partition(b"/")[0]
+                return partial(self._prune, found.path, os.path.join(place, version))
+            case "declaration-malformed":
+                return partial(self._write_declaration, found.path)
+            case "file-stray" if place:
+                return partial(self._declare_object, place)
+            case "sidecar-missing":
+                return partial(self._write_sidecar, found.path)
+            case "sidecar-malformed":
+                return partial(self._write_line_end, found.path)
+            case "inventory-missing" | "inventory-malformed" | "sidecar-mismatch":
+                is_own = found.path in (place, os.path.join(place, _INVENTORY))
+                return partial(self._restore_inventory, place) if is_own else None
+            case "layout-missing":
+                layout = self._proven_layout()  # reads all objects: not while the lock is held
+                return None if layout is None else partial(self._write, LAYOUT, layout_file(layout))
+            case "version-unfinished":
+                return partial(self._finish_version, found.path, place)
+        return None
+
+    def _prune(self, path: bytes, stop: bytes = b"") -> Iterator[RepairStep]:
+        """Remove an empty directory, and those above it that become empty, up to ``stop``."""
+        if path == EXTENSIONS:
+            yield RepairStep("prune", path)  # removed with the staging directory in it
+            return
+        yield from (step for step in self._run.prune(path, stop) if step.path == path)
+
+    def _finish_version(self, path: bytes, place: bytes) -> Iterator[RepairStep]:
         """Finish the publishing of an object's newest version.
 
         :raises SourceError: its content does not match its inventory
         """
-        if self._dry_run:
+        if self._run.dry_run:
             data = self._storage.read(os.path.join(place, _INVENTORY))
             unfinished = find_unfinished(self._storage, place, read_inventory(data), data)
             if unfinished is None:
-                return False
+                return
             check_content(self._storage, place, unfinished)
-        else:
-            with self._staging() as staging:
-                if not finish_version(self._store, staging, place):
-                    return False  # another run was publishing it
-        self._tell(RepairStep("finish", path))
-        return True
+            self._write(os.path.join(place, _INVENTORY), unfinished.data)
+            self._write_digest(place, unfinished.document, unfinished.data)
+        elif not finish_version(self._store, cast("Changes", self._run.staging), place):
+            return  # another run was publishing it
+        yield RepairStep("finish", path)
 
-    def _remove_empty(self, above: bytes, name: bytes) -> bool:
-        """Remove an empty directory, and those above it that become empty, up to ``above``."""
-        with contextlib.suppress(FileNotFoundError):
-            if os.listdir(os.path.join(self._root, above, name)):
-                return False  # it contains ignored files
-        if not self._dry_run:
-            with self._staging() as staging, staging.lock():
-                prune_empty_parents(os.path.join(self._root, above), name)
-        self._tell(RepairStep("prune", os.path.join(above, name)))
-        return True
-
-    def _write_declaration(self, place: bytes) -> bool:
+    def _write_declaration(self, place: bytes) -> Sequence[RepairStep]:
         line = os.path.basename(place)[2:]
         content = self._storage.read(place, len(line) + len(b"\r\n") + 1)
         if len(content) > len(line) + len(b"\r\n") or content.strip() != line:
-            return False  # different content
+            return ()  # different content
         return self._write(place, line + b"\n")
 
-    def _declare_object(self, place: bytes) -> bool:
+    def _declare_object(self, place: bytes) -> Sequence[RepairStep]:
         """Write the declaration of an object whose inventory, sidecar and newest version agree."""
-        data = self._storage.read(os.path.join(place, _INVENTORY))
-        try:
-            document = read_inventory(data)
-        except InventoryError:
-            return False
+        document, data = self._proven(place)
         version = next((one for one in VERSIONS if inventory_type(one) == document.get("type")), None)
         if inventory_errors(document) or version is None or later(version, self._store.version):
-            return False
-        algorithm = document["digestAlgorithm"]
-        sidecar = self._content(os.path.join(place, encode_fs(sidecar_name(algorithm))))
-        if sidecar is None or sidecar_digest(sidecar) != _digest(algorithm, data):
-            return False
-        if self._content(os.path.join(place, encode_fs(document["head"]), _INVENTORY)) != data:
-            return False
+            return ()
+        if self._storage.read(os.path.join(place, encode_fs(document["head"]), _INVENTORY)) != data:
+            return ()
         name, content = declaration(OBJECT, version)
-        self._declared.add(place)
-        return self._write(os.path.join(place, name), content)
+        steps = self._write(os.path.join(place, name), content)
+        self._declared.update([place] if steps else [])
+        return steps
 
     def _declare_root(self) -> None:
         """Write the declaration of the root, with the latest version that an object declares.
@@ -241,72 +273,75 @@ class _Repair:
         if not found or strange:
             self._store.refuse_undeclared()
         name, content = declaration(ROOT, next(one for one in VERSIONS if one in found))
-        if not self._dry_run:
+        if self._run.dry_run:
+            self._write(name, content)
+        else:
             write_new(os.path.join(self._root, name), content)
-            self._store.read_declaration()
-        self._done.add(("declaration-missing", b""))
-        self._tell(RepairStep("write", name))
+        self._store.read_declaration()
+        self._run.note([RepairStep("write", name)], "declaration-missing", b"")
 
-    def _write_sidecar(self, place: bytes) -> bool:
+    def _write_sidecar(self, place: bytes) -> Sequence[RepairStep]:
         """Write the sidecar of an inventory whose other copy has a matching one."""
         data = self._storage.read(place)
-        try:
-            document: dict[str, Any] = read_inventory(data)
-        except InventoryError:
-            return False
-        algorithm, head = document.get("digestAlgorithm"), document.get("head")
-        if algorithm not in ALGORITHMS or not isinstance(head, str) or "/" in head:
-            return False
+        head = read_inventory(data).get("head")
+        if not isinstance(head, str) or "/" in head:
+            return ()
         directory = os.path.dirname(place)
         in_version = os.path.basename(directory) == encode_fs(head)
         other = os.path.dirname(directory) if in_version else os.path.join(directory, encode_fs(head))
-        sidecar = encode_fs(sidecar_name(algorithm))
-        digest = _digest(algorithm, data)
         try:
-            if self._storage.read(os.path.join(other, _INVENTORY)) != data:
-                return False
-            if sidecar_digest(self._storage.read(os.path.join(other, sidecar))) != digest:
-                return False
+            document, copy_of_data = self._proven(other)
         except OSError:
-            return False
-        return self._write(os.path.join(os.path.dirname(place), sidecar), sidecar_bytes(digest))
+            return ()
+        return self._write_digest(directory, document, data) if copy_of_data == data else ()
 
-    def _write_line_end(self, place: bytes) -> bool:
+    def _write_line_end(self, place: bytes) -> Sequence[RepairStep]:
         """Write a sidecar whose line ends with CR LF, as text editors and version control write it."""
         content = self._storage.read(place).replace(b"\r\n", b"\n")
         digest, data = sidecar_digest(content), self._storage.read(os.path.join(os.path.dirname(place), _INVENTORY))
         algorithm = decode_fs(place).rpartition(".")[2]
         if algorithm not in ALGORITHMS or digest != _digest(algorithm, data):
-            return False
+            return ()
         return self._write(place, content)
 
-    def _restore_inventory(self, place: bytes) -> bool:
+    def _restore_inventory(self, place: bytes) -> Iterator[RepairStep]:
         """Write the inventory of an object, and its sidecar, from the copy of the newest version."""
         entries = [entry for entry in self._storage.scan(place) if entry.kind == "directory"]
         numbers = [(parsed[0], entry.name) for entry in entries if (parsed := version_number(decode_fs(entry.name)))]
         if not numbers:
-            return False
+            return
         name = max(numbers)[1]
-        data = self._storage.read(os.path.join(place, name, _INVENTORY))
-        try:
-            document = read_inventory(data)
-        except InventoryError:
-            return False
+        document, data = self._proven(os.path.join(place, name))
         if document.get("head") != decode_fs(name) or inventory_errors(document):
-            return False
+            return
         algorithm = document["digestAlgorithm"]
-        sidecar, digest = encode_fs(sidecar_name(algorithm)), _digest(algorithm, data)
-        if sidecar_digest(self._storage.read(os.path.join(place, name, sidecar))) != digest:
-            return False
-        own, beside = self._content(os.path.join(place, _INVENTORY)), self._content(os.path.join(place, sidecar))
-        known = None if beside is None else sidecar_digest(beside)
+        own = self._content(os.path.join(place, _INVENTORY))
+        beside = self._content(os.path.join(place, encode_fs(sidecar_name(algorithm))))
+        known, digest = sidecar_digest(beside or b""), _digest(algorithm, data)
         # The sidecar of another inventory: perhaps of a version that is lost.
         if known not in (None, digest) and own != data:
-            return False
-        done = own == data or self._write(os.path.join(place, _INVENTORY), data)
-        if done:
-            self._done.add(("inventory-differs", os.path.join(place, name, _INVENTORY)))
-        return done and (known == digest or self._write(os.path.join(place, sidecar), sidecar_bytes(digest)))
+            return
+        if own != data:
+            steps = self._write(os.path.join(place, _INVENTORY), data)
+            if not steps:
+                return
+            yield from steps
+        if known != digest:
+            yield from self._write_digest(place, document, data)
+
+    def _proven(self, directory: bytes) -> tuple[dict[str, Any], bytes]:
+        """Return the inventory in a directory, and its bytes.
+
+        :raises InventoryError: its sidecar does not prove it
+        :raises OSError: a file cannot be read
+        """
+        data = self._storage.read(os.path.join(directory, _INVENTORY))
+        document = read_inventory(data)
+        if document.get("digestAlgorithm") not in ALGORITHMS or not matches_sidecar(
+            self._storage, directory, document, data
+        ):
+            raise InventoryError("not the inventory of its sidecar")
+        return document, data
 
     def _content(self, place: bytes) -> bytes | None:
         """Return the content of a file; :data:`None` if it does not exist."""
@@ -315,55 +350,37 @@ class _Repair:
         except FileNotFoundError:
             return None
 
-    def _write_layout(self) -> bool:
-        layout = self._configured()
-        if layout is None:
-            return False
-        paths = ((record.id, record.path) for record in self._store.objects(ignore=self._ignore))
-        for identifier, path in paths:
-            if identifier is None or layout.map_ids([identifier], on_error="none") != [path]:
-                return False
-        return self._write(LAYOUT, layout_file(layout))
-
-    def _configured(self) -> Layout | None:
-        """Return the only layout that ``extensions`` configures."""
-        found = []
+    def _proven_layout(self) -> Layout | None:
+        """Return the only layout that ``extensions`` configures, if it maps all objects to their paths."""
+        layouts = []
         folder = os.path.join(self._root, EXTENSIONS)
-        with contextlib.suppress(FileNotFoundError):
-            for entry in scan(folder, follow=False):
-                config = os.path.join(folder, entry.name, b"config.json")
-                if entry.kind == "directory" and os.path.isfile(config):
-                    try:
-                        layout = layout_from_config(os.fsdecode(config))
-                    except (LayoutConfigError, OSError):
-                        continue
-                    if (
-                        encode_fs(layout.name) == entry.name
-                        and refused_layout(layout, self._store.version or "") is None
-                    ):
-                        found.append(layout)
-        return found[0] if len(found) == 1 else None
+        for entry in scan(folder, follow=False) if os.path.isdir(folder) else ():
+            config = os.path.join(folder, entry.name, b"config.json")
+            if entry.kind == "directory" and os.path.isfile(config):
+                with contextlib.suppress(LayoutConfigError, OSError):
+                    layout = layout_from_config(os.fsdecode(config))
+                    if encode_fs(layout.name) == entry.name and not refused_layout(layout, self._store.version or ""):
+                        layouts.append(layout)
+        if len(layouts) != 1:
+            return None
+        for record in self._store.objects(ignore=self._ignore):
+            if record.id is None or layouts[0].map_ids([record.id], on_error="none") != [record.path]:
+                return None
+        return layouts[0]
 
-    def _write(self, place: bytes, data: bytes) -> bool:
-        """Write a file, unless this is a dry run; return False if a link or the like is in its place."""
+    def _write_digest(self, directory: bytes, document: Mapping[str, Any], data: bytes) -> Sequence[RepairStep]:
+        """Write the sidecar of an inventory."""
+        algorithm = document["digestAlgorithm"]
+        sidecar = os.path.join(directory, encode_fs(sidecar_name(algorithm)))
+        return self._write(sidecar, sidecar_bytes(_digest(algorithm, data)))
+
+    def _write(self, place: bytes, data: bytes) -> Sequence[RepairStep]:
+        """Write a file, unless a link or the like is in its place."""
         target = os.path.join(self._root, place)
         if os.path.lexists(target) and (os.path.islink(target) or not os.path.isfile(target)):
-            return False
-        if not self._dry_run:
-            self._replace(target, data)
-        self._tell(RepairStep("write", place))
-        return True
-
-    def _replace(self, target: bytes, data: bytes) -> None:
-        with self._staging() as staging, staging.lock():
-            replace_file(target, data, part=staging.begin())
-
-    @contextlib.contextmanager
-    def _staging(self) -> Iterator[Changes]:
-        with contextlib.ExitStack() as stack:
-            with store_errors(self._root):  # required for any repair
-                staging = stack.enter_context(self._store.staging())
-            yield staging
+            return ()
+        self._run.write(place, data)
+        return (RepairStep("write", place),)
 
 
 def _digest(algorithm: str, data: bytes) -> str:

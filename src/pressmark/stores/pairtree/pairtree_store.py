@@ -172,7 +172,7 @@ class PairtreeStore(WalkedStore):
 
         if not dry_run:
             self.refuse_changes()
-        return repair(self.walk.with_options(ignore, readable=True), self.own_problems(), dry_run, on_event)
+        return repair(self, self.walk.with_options(ignore, readable=True), dry_run, on_event)
 
     # --- one object ---------------------------------------------------------------------------------------------------
 

@@ -2,159 +2,88 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
+from functools import partial
 
-from pressmark.fs.durable import exists
-from pressmark.fs.moves import prune_empty_parents
-from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.staging import RunDirectory, own_leftovers
+from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
-from pressmark.stores.exceptions import store_errors, unrepaired
+from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
-from pressmark.stores.pairtree.object_directory import (
-    REPAIRING,
-    REPLACED,
-    ROOT,
-    WORK_DIRECTORY,
-    Contents,
-    encapsulate,
-    unmovable,
-    unreached,
-)
+from pressmark.stores.pairtree.object_directory import REPAIRING, REPLACED, ROOT, encapsulate, unmovable, unreached
 from pressmark.stores.pairtree.walk import Walk
 from pressmark.stores.problems import problem
-from pressmark.stores.walked_store import would_prune
+from pressmark.stores.recheck import Item
+from pressmark.stores.store_change import Repairs
+from pressmark.stores.walked_store import WalkedStore
 
 __all__ = ["repair"]
 
 # Problems repaired by moving all files of the object to one directory.
-_MENDED = {"bare-file", "post-morty", "split-end", "unfinished"}
+_GATHERED = {"bare-file", "post-morty", "split-end", "unfinished"}
+_MENDED = {*_GATHERED, "empty", "leftover"}
 
 
-def repair(walk: Walk, problems: Iterable[Problem], dry_run: bool, on_event: OnEvent | None) -> Report:
+def repair(store: WalkedStore, walk: Walk, dry_run: bool, on_event: OnEvent | None) -> Report:
     """Repair a tree, and return the report of the remaining problems.
 
     :param walk: of the tree
-    :param problems: of the files beside the tree
     :param dry_run: report the changes without making them
     :param on_event: called with each :class:`RepairStep`
     """
-    run = _Repair(walk, dry_run, on_event)
-    with store_errors(walk.base), run:
-        run.report.add(problems)
+    report = Report(list(store.own_problems()), {"objects": 0, "repaired": 0})
+    with store_errors(walk.base), Repairs(store, walk.base, dry_run, on_event) as run:
+        run.clear(walk.work_directory)
         for item in walk.items():
-            run.see(item)
-    return run.report
+            is_gone = _mend(walk, run, item)
+            problems = item.problems if isinstance(item, StoreObject) else [item]
+            report.add(run.stuck)
+            run.stuck.clear()
+            report.add(one for one in problems if not is_gone or one.kind not in _MENDED)
+            report.counts["objects"] += isinstance(item, StoreObject)
+    report.counts["repaired"] = sum(run.counts[kind] for kind in _GATHERED)
+    return report
 
 
-class _Repair(contextlib.ExitStack):
-    """One repair of a tree; a context manager that holds its staging directories.
-
-    :ivar report: the remaining problems, and counts
-    """
-
-    def __init__(self, walk: Walk, dry_run: bool, on_event: OnEvent | None) -> None:
-        super().__init__()
-        self._walk = walk
-        self._dry_run = dry_run
-        self._on_step = on_event or (lambda _event: None)
-        self._run_directories: dict[bytes, RunDirectory] = {}
-        self._pruned: set[bytes] = set()
-        self.report = Report(counts={"objects": 0, "repaired": 0})
-
-    def __enter__(self) -> _Repair:
-        super().__enter__()
-        folder = os.path.join(self._walk.base, WORK_DIRECTORY)
-        if not self._dry_run and os.path.isdir(folder):
-            for left in own_leftovers(folder):
-                self._on_step(RepairStep("remove", WORK_DIRECTORY + b"/" + os.path.basename(left)))
-            self._staging(folder)  # also removes an empty one
-        return self
-
-    def see(self, item: StoreObject | Problem) -> None:
-        """Repair one item of the walk if possible, and report the remaining problems."""
-        if isinstance(item, Problem):
-            if not self._see_problem(item):
-                self.report.add([item])
-            return
-        self.report.counts["objects"] += 1
-        kinds = {found.kind for found in item.problems}
-        if item.path == ROOT or not kinds & _MENDED:
-            self.report.add(item.problems)
-            return
-        try:
-            mended = self._mend(item)
-        except OSError as error:
-            self.report.add([unrepaired(encode_fs(item.path), error)])
-            mended = False
-        self.report.counts["repaired"] += mended
-        self.report.add(found for found in item.problems if not mended or found.kind not in _MENDED)
-
-    def _see_problem(self, found: Problem) -> bool:
-        if found.kind == "leftover":
-            # Entering the work directory removes leftovers.
-            self._on_step(RepairStep("remove", found.path))
-            if not self._dry_run:
-                self._staging(os.path.dirname(os.path.join(self._walk.base, found.path)))
+def _mend(walk: Walk, run: Repairs, item: Item) -> bool:
+    """Repair one item of the walk if possible; return whether its repairable problems are gone."""
+    if isinstance(item, Problem):
+        if item.kind == "leftover":
+            run.clear(os.path.dirname(os.path.join(walk.base, item.path)))
             return True
-        if found.kind != "empty":
+        if item.kind != "empty":
             return False
-        return self._prune(decode_fs(found.path).removeprefix(f"{ROOT}/"))
+        is_done = run.repair(item, partial(run.prune, item.path, encode_fs(ROOT)))
+    else:
+        found = next((one for one in item.problems if one.kind in _GATHERED), None)
+        if found is None or item.path == ROOT:
+            return False
+        is_done = run.repair(found, partial(_gather, walk, run, item))
+        run.repaired.discard((found.kind, found.path))  # there may be millions
+    return is_done or not run.exists(encode_fs(item.path))
 
-    def _prune(self, place: str) -> bool:
-        """Remove an empty directory and those above it that become empty; return whether it is gone."""
-        removed: list[bytes] = []
-        try:
-            if self._dry_run:
-                removed = would_prune(self._walk.tree, encode_fs(place), self._pruned)
-            else:
-                with self._staging(self._walk.work_directory).lock():
-                    prune_empty_parents(self._walk.tree, encode_fs(place), removed)
-        except OSError as error:
-            stuck = os.path.relpath(error.filename, self._walk.base) if error.filename else encode_fs(f"{ROOT}/{place}")
-            self.report.add([unrepaired(stuck, error)])  # possibly a directory above
-        for path in removed:
-            self._on_step(RepairStep("prune", encode_fs(ROOT) + b"/" + path))
-        return bool(removed) or not exists(os.path.join(self._walk.tree, encode_fs(place)))
 
-    def _mend(self, record: StoreObject) -> bool:
-        """Encapsulate one object; return whether that was done, or would be."""
-        place = record.path.removeprefix(f"{ROOT}/")
-        with contextlib.nullcontext() if self._dry_run else self._staging(self._walk.work_directory).lock():
-            found = self._walk.contents(place)
-            if found is None:
-                return True  # removed meanwhile
-            directory = os.path.join(self._walk.tree, encode_fs(place))
-            change = self._change(record, directory, found)
-            if change is not None and not self._dry_run:
-                if found.ours:
-                    found = self._walk.finish(record.id or "", place)
-                if found.members and not found.is_one_directory:
-                    encapsulate(directory, found.members)
-        if change is not None:
-            self._on_step(change)
-        return change is not None
-
-    def _change(self, record: StoreObject, directory: bytes, found: Contents) -> RepairStep | None:
-        """Return the required change; :data:`None` if no change is required or possible."""
-        if not found.ours and (found.is_one_directory or not found.members):
-            return None  # already repaired
-        if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
-            return None  # the name is in use by another program
-        if unreached(found, record.path):
-            return None  # they may lead to a branch of the tree
-        broken = unmovable(directory, found.members)
-        if broken:
-            path = encode_fs(record.path) + b"/"
-            self.report.add(problem("link-unmoved", path + name) for name in broken)
-            return None
-        names = tuple(entry.name for entry in found.members)
-        return RepairStep("finish" if found.ours else "encapsulate", encode_fs(record.path), names)
-
-    def _staging(self, folder: bytes) -> RunDirectory:
-        if folder not in self._run_directories:
-            with store_errors(folder):  # required for any repair
-                self._run_directories[folder] = self.enter_context(RunDirectory(folder))
-        return self._run_directories[folder]
+def _gather(walk: Walk, run: Repairs, item: StoreObject) -> Iterator[RepairStep]:
+    """Encapsulate one object."""
+    place, path = item.path.removeprefix(f"{ROOT}/"), encode_fs(item.path)
+    directory = os.path.join(walk.base, path)
+    found = walk.contents(place)
+    if found is None:
+        return  # removed meanwhile
+    if not found.ours and (found.is_one_directory or not found.members):
+        return  # already repaired
+    if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
+        return  # the name is in use by another program
+    if unreached(found, item.path):
+        return  # they may lead to a branch of the tree
+    broken = unmovable(directory, found.members)
+    if broken:
+        run.stuck += [problem("link-unmoved", path + b"/" + name) for name in broken]
+        return
+    step = RepairStep("finish" if found.ours else "encapsulate", path, tuple(entry.name for entry in found.members))
+    if not run.dry_run:
+        if found.ours:
+            found = walk.finish(item.id or "", place)
+        if found.members and not found.is_one_directory:
+            encapsulate(directory, found.members)
+    yield step

@@ -203,11 +203,11 @@ class VitroStore(WalkedStore):
 
         Identifiers, decoded file names and contents do not change. A second repair changes nothing.
         """
-        from pressmark.stores.vitro.repair import Repair  # only a repair needs it
+        from pressmark.stores.vitro.repair import repair  # only a repair needs it
 
         self.refuse_changes()
         with store_errors(self._base):
-            return Repair(self, self.walk.with_options(ignore), dry_run, on_event).run()
+            return repair(self, self.walk.with_options(ignore), dry_run, on_event)
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
