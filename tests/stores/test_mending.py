@@ -161,7 +161,7 @@ def test_no_good_copy(store: Store, tmp_path: Path) -> None:
 
 def test_a_copy_that_changes_while_it_is_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A good file that changes before it is copied is not taken."""
-    from pressmark.stores import mending
+    from pressmark.stores.repairing import mending
 
     path = path_of(store, "one", "sub/b.txt")
     changed_in_place(path)
@@ -182,7 +182,7 @@ def test_a_copy_that_changes_while_it_is_read(store: Store, tmp_path: Path, monk
 
 def test_an_object_that_another_run_changes(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that another run has replaced meanwhile is kept."""
-    from pressmark.stores import mending
+    from pressmark.stores.repairing import mending
 
     path = path_of(store, "one", "sub/b.txt")
     changed_in_place(path)
@@ -202,7 +202,7 @@ def test_an_object_that_another_run_changes(store: Store, tmp_path: Path, monkey
 
 def test_a_new_file_that_cannot_be_read(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The damaged file is put back if the new one is not what it should be in its place."""
-    from pressmark.stores import mending
+    from pressmark.stores.repairing import mending
 
     path = path_of(store, "one", "sub/b.txt")
     changed_in_place(path)

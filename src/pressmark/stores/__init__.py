@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder as BagFolder
     from pressmark.stores.ingest import Ingest as Ingest, IngestError as IngestError, IngestResult as IngestResult
     from pressmark.stores.job import CheckStore as CheckStore
-    from pressmark.stores.mending import mend as mend
     from pressmark.stores.objects import (
         CopyMode as CopyMode,
         ObjectSource as ObjectSource,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         open as open,
         store_class as store_class,
     )
+    from pressmark.stores.repairing.mending import mend as mend
     from pressmark.stores.store import Store as Store
     from pressmark.stores.stored_object import StoredObject as StoredObject
     from pressmark.stores.vitro.vitro_store import VitroStore as VitroStore
@@ -45,7 +45,7 @@ __all__, __getattr__, __dir__ = face(
         ".bags.bag_folder": "BagFolder",
         ".ingest": "Ingest IngestError IngestResult",
         ".job": "CheckStore",
-        ".mending": "mend",
+        ".repairing.mending": "mend",
         ".objects": "CopyMode ObjectSource Path RepairStep StoreObject",
         ".ocfl.differences": "Changes",
         ".ocfl.history": "VersionInfo",

@@ -316,6 +316,16 @@ class MemoryChanges:
 
     def flush(self, *paths: bytes) -> None: ...
 
+    def put(self, place: bytes, data: bytes) -> None:
+        self._files.put(place, data)
+
+    def remove_empty(self, place: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+        while place not in (b"", stop) and not (place in self._files.entries and self._files.names(place)):
+            if place in self._files.entries:
+                self._files.remove(place)
+                removed.append(place)
+            place = os.path.dirname(place)
+
     def withdraw(self, place: bytes) -> list[bytes]:
         self._files.remove(place)
         self._files.prune(os.path.dirname(place))

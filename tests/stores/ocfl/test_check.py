@@ -232,7 +232,7 @@ REPAIRS: list[tuple[str, Callable[[OcflRoot], object], list[str]]] = [
     ("layout file", lambda r: (at(r) / "ocfl_layout.json").unlink(), ["write"]),
     (
         "leftover",
-        lambda r: (at(r) / "extensions/pressmark-staging/12/object/v1").mkdir(parents=True),
+        lambda r: os.makedirs(at(r) / "extensions/pressmark-staging/12/object/v1"),
         ["remove"],
     ),
 ]

@@ -13,7 +13,8 @@ from pressmark.stores.bags.check import check
 from pressmark.stores.bags.walk import REPLACED, BagWalk
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
-from pressmark.stores.store_change import ChangedStore, Repairs
+from pressmark.stores.repairing.repairs import Repairs
+from pressmark.stores.store_change import ChangedStore
 
 __all__ = ["discard", "repair"]
 

@@ -26,9 +26,10 @@ from pressmark.stores.problems import problem
 
 __all__ = [
     *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "REGISTERED", "ROOT", "UNFINISHED", "VERSIONS"),
-    *("WORK_DIRECTORY", "RootFacts", "create_root", "declaration", "declares_object", "extension_files"),
-    *("has_mutable_head", "is_object_directory", "is_object_name", "is_object_root", "is_version_name", "later"),
-    *("layout_file", "open_root", "read_declaration", "read_root", "refused_layout"),
+    *("WORK_DIRECTORY", "NotJsonError", "RootFacts", "create_root", "declaration", "declares_object"),
+    *("extension_files", "has_mutable_head", "is_object_directory", "is_object_name", "is_object_root"),
+    *("is_version_name", "later", "layout_file", "open_root", "read_declaration", "read_json", "read_root"),
+    *("refused_layout",),
 ]
 
 #: The supported versions of OCFL, the newest first.
@@ -302,8 +303,8 @@ def _is_file(storage: Storage, name: bytes) -> bool:
 
 def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, list[Problem]]:
     try:
-        document = _read_json(storage, LAYOUT)
-    except (_NotJson, FileNotFoundError) as error:  # removed since it was found
+        document = read_json(storage, LAYOUT)
+    except (NotJsonError, FileNotFoundError) as error:  # removed since it was found
         return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, str(error))]
     problems = [
         problem("layout-malformed", LAYOUT, f"{key} is missing or not a string")
@@ -320,13 +321,13 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     config: dict[str, Any] = {"extensionName": name}
     try:
         with suppress(FileNotFoundError, NotADirectoryError):
-            config = _read_json(storage, path)
+            config = read_json(storage, path)
             if config.setdefault("extensionName", name) != name:
                 raise LayoutConfigError(
                     "extensionName", f"{quoted_value(config['extensionName'])} is not {quoted(name)}"
                 )
         layout = layout_from_config(config)
-    except (_NotJson, LayoutConfigError) as error:
+    except (NotJsonError, LayoutConfigError) as error:
         known = "unknown layout" in str(error)
         where = LAYOUT if known else path
         why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}: {error}"
@@ -337,22 +338,27 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     return layout, "", problems
 
 
-class _NotJson(Exception):
+class NotJsonError(Exception):
     """A file that does not contain a JSON object."""
 
 
-def _read_json(storage: Storage, path: bytes) -> dict[str, Any]:
+def read_json(storage: Storage, path: bytes) -> dict[str, Any]:
+    """Return the content of a small file.
+
+    :raises NotJsonError: it is not a JSON object, or cannot be read
+    :raises FileNotFoundError: it does not exist, like :exc:`NotADirectoryError`
+    """
     name = os.fsdecode(os.path.basename(path))
     try:
         document = json.loads(storage.read(path, _LARGEST).decode())
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:
-        raise _NotJson(f"{name} cannot be read: {error.strerror}") from None
+        raise NotJsonError(f"{name} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise _NotJson(f"{name} is not valid JSON: {error}") from None
+        raise NotJsonError(f"{name} is not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise _NotJson(f"{name} is not a JSON object")
+        raise NotJsonError(f"{name} is not a JSON object")
     return document
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
@@ -28,9 +29,8 @@ from typing import Any, cast
 
 from pressmark import _kernels
 from pressmark.errors import LayoutConfigError
-from pressmark.fs.atomic import write_new
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.trees import DirectoryEntry, Tree, scan
+from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores.objects import OnEvent, RepairStep
@@ -45,9 +45,11 @@ from pressmark.stores.ocfl.declarations import (
     ROOT,
     VERSIONS,
     WORK_DIRECTORY,
+    NotJsonError,
     declaration,
     later,
     layout_file,
+    read_json,
     read_root,
     refused_layout,
 )
@@ -63,13 +65,12 @@ from pressmark.stores.ocfl.inventory import (
     version_number,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
-from pressmark.stores.ocfl.local.local_storage import LocalStorage
-from pressmark.stores.ocfl.storage import Changes, Reads
+from pressmark.stores.ocfl.storage import Changes, Reads, Storage
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.unfinished import find_unfinished, matches_sidecar
 from pressmark.stores.ocfl.walk import Walk, ignored
 from pressmark.stores.ocfl.writing.version_writer import check_content, finish_version
-from pressmark.stores.store_change import Repairs
+from pressmark.stores.repairing.repairs import Repairs
 
 __all__ = ["repair"]
 
@@ -82,59 +83,89 @@ def repair(store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: 
     :raises StoreError: the root has no declaration, and it is not known which it had
     :raises OSError: the root cannot be read
     """
-    root = store.storage.path(b"")
-    with Repairs(store, root, dry_run, on_event) as run:
+    with _RootRepairs(store, store.storage.path(b""), dry_run, on_event) as run:
         if dry_run:
             store = copy(store)
-            store.storage = _RepairedStorage(root, run)
+            store.storage = cast("Storage", _RepairedStorage(store.storage, run))
         _Repair(store, run, ignore).make()
     report = run.remaining(Check(store, None, None, None).report(False, os.cpu_count() or 1, ignore))
     report.add(run.stuck)
     return report
 
 
-class _RepairedStorage(LocalStorage):
+class _RootRepairs(Repairs):
+    """The repairs of a storage root, through its storage."""
+
+    _store: StorageRoot
+
+    @property
+    def changes(self) -> Changes:
+        return cast("Changes", self.staging)
+
+    def _exists(self, path: bytes) -> bool:
+        return self._store.storage.exists(path)
+
+    def _listed(self, path: bytes) -> list[bytes] | None:
+        storage = self._store.storage
+        return [one.name for one in storage.scan(path)] if stat.S_ISDIR(storage.status(path).st_mode) else None
+
+    def _replace(self, path: bytes, data: bytes) -> None:
+        self.changes.put(path, data)
+
+    def _remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+        self.changes.remove_empty(path, stop, removed, strict=strict)
+
+
+class _RepairedStorage:
     """A storage root as a dry run would have left it.
 
     :param run: the dry run
     """
 
-    def __init__(self, root: bytes, run: Repairs) -> None:
-        super().__init__(root)
+    def __init__(self, storage: Storage, run: Repairs) -> None:
+        self._storage = storage
         self._run = run
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)  # what repairs do not change
+
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
-        entries = {entry.name: entry for entry in super().scan(directory)}
+        entries = {entry.name: entry for entry in self._storage.scan(directory)}
         names = self._run.names(directory, entries)
         return [entries.get(name) or DirectoryEntry(name, "file", False) for name in names]
 
     def trees(self, place: bytes, names: Sequence[bytes], reads: Reads, **options: Any) -> _kernels.active.TreeBatch:
         """Leave out all directories, which are then read one by one, if anything has changed."""
         if not self._run.counts:
-            return super().trees(place, names, reads, **options)
+            found: _kernels.active.TreeBatch = self._storage.trees(place, names, reads, **options)
+            return found
         return _kernels.active.TreeBatch.of(
             [Tree(name, "odd", 0, 0, 0, 0, 0, {}, {}, [], [], []) for name in names], []
         )
 
+    def exists(self, place: bytes) -> bool:
+        return self._run.exists(place)
+
     def status(self, place: bytes) -> os.stat_result:
         data = self._run.written.get(place)
-        return super().status(place) if data is None else os.stat_result((0o100644, 0, 0, 1, 0, 0, len(data), 0, 0, 0))
+        if data is None:
+            return self._storage.status(place)
+        return os.stat_result((stat.S_IFREG | 0o644, 0, 0, 1, 0, 0, len(data), 0, 0, 0))
 
     def why_unreadable(self, file: bytes) -> OSError | None:
-        return None if file in self._run.written else super().why_unreadable(file)
+        return None if file in self._run.written else self._storage.why_unreadable(file)
 
     def read(self, file: bytes, limit: int = -1) -> bytes:
         data = self._run.written.get(file)
         if data is None:
-            return super().read(file, limit)
+            return self._storage.read(file, limit)
         return data if limit < 0 else data[:limit]
 
 
 class _Repair:
-    def __init__(self, store: StorageRoot, run: Repairs, ignore: Sequence[str]) -> None:
+    def __init__(self, store: StorageRoot, run: _RootRepairs, ignore: Sequence[str]) -> None:
         self._store = store
         self._storage = store.storage
-        self._root = self._storage.path(b"")
         self._run = run
         self._ignore = ignore
         # The objects that get a declaration.
@@ -233,7 +264,7 @@ class _Repair:
             check_content(self._storage, place, unfinished)
             self._write(os.path.join(place, _INVENTORY), unfinished.data)
             self._write_digest(place, unfinished.document, unfinished.data)
-        elif not finish_version(self._store, cast("Changes", self._run.staging), place):
+        elif not finish_version(self._store, self._run.changes, place):
             return  # another run was publishing it
         yield RepairStep("finish", path)
 
@@ -275,8 +306,9 @@ class _Repair:
         name, content = declaration(ROOT, next(one for one in VERSIONS if one in found))
         if self._run.dry_run:
             self._write(name, content)
-        else:
-            write_new(os.path.join(self._root, name), content)
+        else:  # changes of the store begin with its declaration
+            with self._storage.changes(self._store.durable) as changes:
+                changes.put(name, content)
         self._store.read_declaration()
         self._run.note([RepairStep("write", name)], "declaration-missing", b"")
 
@@ -353,12 +385,11 @@ class _Repair:
     def _proven_layout(self) -> Layout | None:
         """Return the only layout that ``extensions`` configures, if it maps all objects to their paths."""
         layouts = []
-        folder = os.path.join(self._root, EXTENSIONS)
-        for entry in scan(folder, follow=False) if os.path.isdir(folder) else ():
-            config = os.path.join(folder, entry.name, b"config.json")
-            if entry.kind == "directory" and os.path.isfile(config):
-                with contextlib.suppress(LayoutConfigError, OSError):
-                    layout = layout_from_config(os.fsdecode(config))
+        for entry in self._storage.scan(EXTENSIONS) if self._storage.exists(EXTENSIONS) else ():
+            if entry.kind == "directory":
+                config = os.path.join(EXTENSIONS, entry.name, b"config.json")
+                with contextlib.suppress(LayoutConfigError, NotJsonError, OSError):
+                    layout = layout_from_config(read_json(self._storage, config))
                     if encode_fs(layout.name) == entry.name and not refused_layout(layout, self._store.version or ""):
                         layouts.append(layout)
         if len(layouts) != 1:
@@ -376,8 +407,7 @@ class _Repair:
 
     def _write(self, place: bytes, data: bytes) -> Sequence[RepairStep]:
         """Write a file, unless a link or the like is in its place."""
-        target = os.path.join(self._root, place)
-        if os.path.lexists(target) and (os.path.islink(target) or not os.path.isfile(target)):
+        if self._storage.exists(place) and not stat.S_ISREG(self._storage.status(place).st_mode):
             return ()
         self._run.write(place, data)
         return (RepairStep("write", place),)

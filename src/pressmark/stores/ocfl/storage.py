@@ -203,6 +203,17 @@ class Changes(Protocol):
         :param paths: of :meth:`begin`, or in the root
         """
 
+    def put(self, place: bytes, data: bytes) -> None:
+        """Write or replace a file of the root in one step."""
+
+    def remove_empty(self, place: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+        """Remove a directory of the root if it is empty, and those above it that become empty.
+
+        :param stop: a directory that is not removed
+        :param removed: the removed directories are added
+        :param strict: raise the error of a directory that cannot be removed
+        """
+
     def withdraw(self, place: bytes) -> list[bytes]:
         """Remove an object in one step, then the directories above it that are empty.
 

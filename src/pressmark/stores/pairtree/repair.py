@@ -14,7 +14,7 @@ from pressmark.stores.pairtree.object_directory import REPAIRING, REPLACED, ROOT
 from pressmark.stores.pairtree.walk import Walk
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item
-from pressmark.stores.store_change import Repairs
+from pressmark.stores.repairing.repairs import Repairs
 from pressmark.stores.walked_store import WalkedStore
 
 __all__ = ["repair"]

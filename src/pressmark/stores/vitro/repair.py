@@ -9,7 +9,7 @@ from functools import partial
 from pressmark.fs.names import NAME_MAX, decode_fs, encode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
-from pressmark.stores.store_change import Repairs
+from pressmark.stores.repairing.repairs import Repairs
 from pressmark.stores.vitro.walk import ROOT, Walk
 from pressmark.stores.walked_store import WalkedStore
 

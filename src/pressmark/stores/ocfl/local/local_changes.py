@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from pressmark.errors import StoreError
+from pressmark.fs.atomic import replace_file
 from pressmark.fs.durable import exists, flush_directory, flush_trees
 from pressmark.fs.moves import prune_empty_parents, remove_tree, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
@@ -184,6 +185,12 @@ class LocalChanges(RunDirectory):
         """Flush the entries of a directory to disk, if the changes are durable."""
         if self._durable:
             flush_directory(self._storage.path(place))
+
+    def put(self, place: bytes, data: bytes) -> None:
+        replace_file(self._storage.path(place), data, part=self.begin())
+
+    def remove_empty(self, place: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+        prune_empty_parents(self._root, place, removed, stop=stop, strict=strict)
 
     def withdraw(self, place: bytes) -> list[bytes]:
         os.rename(self._storage.path(place), self.begin())
