@@ -35,6 +35,8 @@ def main() -> None:
         sys.unraisablehook = ordinary
         # The exit status is decided.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
         # CPython ends by the signal if an exec was interrupted, as in dataclasses; another exec clears that.
         exec("")
         # CPython would examine every object several times before it ends.
@@ -45,36 +47,22 @@ def _repeat_interrupt(unraisable: Any) -> None:
     """Repeat an interrupt that Python discards, as in ``__del__`` or the callback of a weak reference."""
     if not isinstance(unraisable.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
-        return
-    # SIGTERM also raises KeyboardInterrupt, and background jobs of scripts ignore SIGINT.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(signal, "pthread_kill"):
-        signal.signal(signal.SIGURG, lambda *_: None)  # see _interrupt
-    # Without threading, whose locks may be held here.
-    _thread.start_new_thread(_interrupt, (_thread.get_ident(),))
-
-
-def _interrupt(thread: int) -> None:
-    time.sleep(REPEAT_AFTER)
-    while _is_in_hook(thread):
-        # It would be discarded again.
-        time.sleep(REPEAT_AFTER)
-    if hasattr(signal, "pthread_kill"):
-        # Ends a system call that waits, too.
-        signal.pthread_kill(thread, signal.SIGINT)
-        # A system call that began just after the signal waits, and Python handles the signal when another one ends it.
-        time.sleep(REPEAT_AFTER)
-        signal.pthread_kill(thread, signal.SIGURG)
+    elif hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _interrupt)
+        # More than once: a system call that begins just after a signal waits until the next one.
+        signal.setitimer(signal.ITIMER_REAL, REPEAT_AFTER, REPEAT_AFTER)
     else:
-        signal.raise_signal(signal.SIGINT)
+        _thread.start_new_thread(_interrupt_later, ())
 
 
-def _is_in_hook(thread: int) -> bool:
-    frame = sys._current_frames().get(thread)
-    while frame is not None and frame.f_code is not _repeat_interrupt.__code__:
-        frame = frame.f_back
-    return frame is not None
+def _interrupt(_number: int, _frame: Any) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    raise KeyboardInterrupt
+
+
+def _interrupt_later() -> None:
+    time.sleep(REPEAT_AFTER)
+    _thread.interrupt_main()
 
 
 if __name__ == "__main__":
