@@ -125,7 +125,7 @@ def test_without_a_subcommand_there_is_help(quick: Run) -> None:
         ),
         (
             ["bag", "create", "files", "-o", "new", "--ledger", "l"],
-            "--ledger: not supported with -o, because copying reads all files",
+            "--ledger: not supported with -o, because copying reads all files; omit one of them",
         ),
         (["bag", "create", "files", "--info", "Contact"], "--info 'Contact': expected LABEL=VALUE"),
         (
@@ -328,8 +328,8 @@ def test_create_without_excluded_files(quick: Run, files: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--delete-excluded",), "--delete-excluded requires --exclude or --exclude-junk, without -o"),
-        (("--delete-excluded", "--exclude-junk", "-o", "new"), "--delete-excluded requires"),
+        (("--delete-excluded",), "--delete-excluded requires --exclude or --exclude-junk"),
+        (("--delete-excluded", "--exclude-junk", "-o", "new"), "--delete-excluded: not supported with -o"),
         (("--exclude", "d/e"), "--exclude 'd/e': a glob matches a file name"),
     ],
 )
@@ -1251,7 +1251,7 @@ def test_create_with_fetch_base(quick: Run, files: Path, tmp_path: Path) -> None
     assert (tmp_path / "new" / "fetch.txt").read_text().splitlines()[2] == "https://example.org/x/d/c 3 data/d/c"
     assert list((tmp_path / "new" / "data").iterdir()) == []
     for words, message in (
-        ([], "--fetch-base requires -o DIRECTORY"),
+        ([], "--fetch-base requires -o; specify a new directory"),
         (["-o", "x.tar"], "--fetch-base requires -o DIRECTORY"),
         (["-o", "x", "--mode", "auto"], "--mode: not supported with --fetch-base, because nothing is copied"),
     ):
@@ -1283,7 +1283,7 @@ def test_create_with_fetch(quick: Run, tmp_path: Path) -> None:
         (["--manifest", "none"], "none: No such file or directory"),
         (["--manifest", "urls"], "line 1: expected digest, two spaces and name"),
         (["--manifest", "sums", "-a", "md5"], "digest of 128 hex digits is not md5"),
-        ([], "--fetch requires --manifest FILE"),
+        ([], "--fetch requires --manifest; specify the checksums of the files"),
     ):
         done = quick(*words, *more)
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr

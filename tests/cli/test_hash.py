@@ -460,7 +460,7 @@ def test_excluded_names(call: Call, files: Path) -> None:
     [
         (("hash", "files", "--exclude", "d/c"), "--exclude 'd/c': a glob matches a file name"),
         (("hash", "files", "--exclude", ""), "must not be empty"),
-        (("verify", "sums", "--exclude-junk"), "--exclude requires --root"),
+        (("verify", "sums", "--exclude-junk"), "--exclude-junk requires --root"),
     ],
 )
 def test_exclusions_that_cannot_match(call: Call, files: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -64,11 +64,20 @@ def partial_of_threads(job: Any, work: Any, workers: int, threads: bool, **optio
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("hash", "ids.txt", "--threads", "2"), "--threads: each worker has one thread; omit --workers"),
+        (
+            ("hash", "ids.txt", "--threads", "2"),
+            "--threads: not supported with --workers",
+        ),
         (("hash", "ids.txt", "--resume"), "--resume needs --work DIR"),
-        (("hash", "ids.txt", "--dask", "tcp://x:1"), "use only one of --workers and --dask"),
-        (("hash", "ids.txt", "--ledger", "l"), "--ledger: not supported with workers; use --work"),
-        (("hash", "ids.txt", "--read", "sequential"), "--read sequential: workers read several files at the same time"),
+        (("hash", "ids.txt", "--dask", "tcp://x:1"), "--dask: not supported with --workers"),
+        (
+            ("hash", "ids.txt", "--ledger", "l"),
+            "is resumed with --work and --resume",
+        ),
+        (
+            ("hash", "ids.txt", "--read", "sequential"),
+            "--read: not supported with --workers",
+        ),
         (("hash", ".", "-o", "sums"), "work folder inside "),
     ],
 )
@@ -86,7 +95,7 @@ def test_options_that_need_workers(call: Call, tmp_path: Path) -> None:
     """Without workers there is no work folder, and with a cluster it must be named."""
     (tmp_path / "ids.txt").write_text("a\n")
     for option in (("--work", "w"), ("--resume",)):
-        assert f"{option[0]} needs --workers or --dask" in call("hash", "ids.txt", *option).stderr
+        assert f"{option[0]} requires --workers or --dask" in call("hash", "ids.txt", *option).stderr
     assert "--dask needs --work DIR" in call("hash", "ids.txt", "--dask", "tcp://localhost:1").stderr
 
 

@@ -120,15 +120,6 @@ def hash_command(
     if chosen == "coreutils" and len(names) > 1:
         raise CallError("--format coreutils supports one algorithm; use bsd or json for several")
     _refuse_same(output, paths)
-    if workers is not None:
-        workers.refuse(
-            (
-                ledger is not None,
-                "--ledger: not supported with workers; use --work and --resume, or",
-            ),
-            (threads, "--threads: each worker has one thread;"),
-            (read == "sequential", "--read sequential: workers read several files at the same time;"),
-        )
     with contextlib.ExitStack() as stack:
         journal = open_ledger(ledger, names, paths)
         if journal is not None:

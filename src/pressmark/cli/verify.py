@@ -121,8 +121,6 @@ def verify_command(
     if root is not None:
         refuse_missing([root], directories=True)
     globs = globs_to_exclude(exclude, exclude_junk)
-    if globs and root is None:
-        raise CallError("--exclude requires --root; without --root, there is no search for new files")
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
     first_missing = b""

@@ -200,32 +200,22 @@ def create_command(
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     globs = globs_to_exclude(exclude, exclude_junk)
-    if fetch is not None or manifests:
-        unfit = {
-            **{"SOURCE": sources, "--fetch-base": fetch_base, "--mode": mode, "--ledger": ledger, "--nested": nested},
-            **{"--exclude": exclude, "--exclude-junk": exclude_junk, "--delete-excluded": delete_excluded},
-            "--links": links != "refuse",
-        }
-        _refuse_with_fetch(fetch, manifests, destination, [name for name, given in unfit.items() if given])
+    if fetch is not None:
+        if destination is not None and archive_ending(destination) is not None:
+            raise CallError("--fetch requires -o DIRECTORY; an archive would contain no file")
+        refuse_missing((fetch, *manifests))
+        _refuse_unreadable((fetch, *manifests))
     elif not sources:
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param=context.command.params[0])
     if fetch_base is not None:
         fetch_base = parse_fetch_base(fetch_base)
-        if destination is None or archive_ending(destination) is not None:
+        if destination is not None and archive_ending(destination) is not None:
             raise CallError("--fetch-base requires -o DIRECTORY")
-        if mode is not None:
-            raise CallError("--mode: not supported with --fetch-base, because nothing is copied")
-    if delete_excluded and (destination is not None or not globs):
-        raise CallError("--delete-excluded requires --exclude or --exclude-junk, without -o; omit the option")
     if destination is None:
-        if mode is not None:
-            raise CallError("--mode requires -o; without -o, nothing is copied")
         if ledger is not None and len(sources) > 1:
             raise CallError("--ledger: not supported with several bags; create each bag with its own ledger")
         refuse_inside(ledger, sources[0])
-    elif ledger is not None:
-        raise CallError("--ledger: not supported with -o, because copying reads all files")
     elif mode is not None and archive_ending(destination) is not None:
         raise CallError("--mode: not supported with an archive; choose a directory with -o, or omit --mode")
     advice = "; use -o DESTINATION to create a bag from files"
@@ -261,22 +251,6 @@ def create_command(
     if several:
         say(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
-
-
-def _refuse_with_fetch(
-    fetch: bytes | None, manifests: Sequence[bytes], destination: bytes | None, unfit: Sequence[str]
-) -> None:
-    """Refuse what does not fit ``--fetch``, before anything is done."""
-    if fetch is None:
-        raise CallError("--manifest requires --fetch FILE, the list of the files")
-    if not manifests:
-        raise CallError("--fetch requires --manifest FILE, the checksums of the files")
-    if unfit:
-        raise CallError(f"{unfit[0]}: not supported with --fetch, because no file is read; omit one of them")
-    if destination is None or archive_ending(destination) is not None:
-        raise CallError("--fetch requires -o DIRECTORY; an archive or a bag in place would contain no file")
-    refuse_missing((fetch, *manifests))
-    _refuse_unreadable((fetch, *manifests))
 
 
 def _refuse_unreadable(sources: Sequence[bytes]) -> None:

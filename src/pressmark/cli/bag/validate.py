@@ -149,13 +149,8 @@ def validate_command(
     if ledger is not None and not os.path.isdir(bags[0]):
         raise CallError("--ledger: not supported with an archive; omit it")
     refuse_inside(ledger, bags[0])
-    if workers is not None:
-        workers.refuse(
-            (STDIN in bags, "-: standard input is read once;"),
-            (ledger is not None, "--ledger: not supported with workers; use --work and --resume, or"),
-            (threads, "--threads: each worker has one thread;"),
-            (read == "sequential", "--read sequential: workers read several files at the same time;"),
-        )
+    if workers is not None and STDIN in bags:
+        raise CallError("-: standard input is read once; omit --workers and --dask")
     chosen = None
     if profile is not None:
         # Imported here because few validations have a profile.

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
+from pressmark.cli.common.exclusions import check_options
 from pressmark.errors import LayoutConfigError, PressmarkError
 
 __all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
@@ -33,7 +34,10 @@ class Command(click.Command):
     """A command whose help shows options in groups."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; after a long run, report on a terminal that the native implementation is missing."""
+        """Check the options, and run the command; after a long run, report on a terminal that the native implementation
+        is missing.
+        """
+        check_options(ctx)
         begin = time.monotonic()
         result = super().invoke(ctx)
         if time.monotonic() - begin > LONG_RUN and ctx.params.get("progress") is not False:

@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pressmark.cli.common.console import CallError
-
-__all__ = ["check_workers", "job_options", "worker_options"]
+__all__ = ["job_options", "worker_options"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,7 +36,7 @@ _RESUME = click.option(
 
 
 def worker_options(function: Function) -> Function:
-    """Add the options for workers; :func:`check_workers` checks their values."""
+    """Add the options for workers."""
     for option in reversed(_WORKERS):
         function = option(function)
     return function
@@ -56,11 +54,7 @@ def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
         resume: bool,
         **call: Any,
     ) -> Any:
-        check_workers(workers, dask)
         if workers is None and dask is None:
-            for given, option in ((work is not None, "--work"), (resume, "--resume")):
-                if given:
-                    raise CallError(f"{option} needs --workers or --dask")
             return function(*arguments, workers=None, **call)
         from pressmark.cli.common.workers import Workers
 
@@ -70,9 +64,3 @@ def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
     default = "with -o OUTPUT, OUTPUT.work; otherwise " if "output" in function.__annotations__ else ""
     work_option = click.option("--work", metavar="DIR", type=click.Path(file_okay=False), help=_WORK.format(default))
     return worker_options(work_option(_RESUME(command)))
-
-
-def check_workers(workers: int | None, dask: str | None) -> None:
-    """Check that at most one kind of workers is given."""
-    if workers is not None and dask is not None:
-        raise CallError("use only one of --workers and --dask")

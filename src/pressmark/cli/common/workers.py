@@ -84,16 +84,6 @@ class Workers:
         """Whether the workers are those of a Dask cluster."""
         return self._dask is not None
 
-    def refuse(self, *pairs: tuple[object, str]) -> None:
-        """Check that options which workers do not support are not given.
-
-        :param pairs: whether the option is given, and the message up to "omit --workers"
-        :raises CallError: one of them is given
-        """
-        for given, what in pairs:
-            if given:
-                raise CallError(f"{what} omit {'--dask' if self.cluster else '--workers'}")
-
     def run(self, job: Job, plan: Plan, inputs: Sequence[str], output: str | None, on_receipt: OnReceipt) -> WorkFolder:
         """Run a job, and return its work folder.
 

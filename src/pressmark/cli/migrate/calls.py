@@ -12,7 +12,6 @@ from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.program import on_ctrl_c
 from pressmark.cli.common.progress import format_bytes, format_count, format_duration
-from pressmark.cli.common.worker_options import check_workers
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
@@ -59,19 +58,6 @@ class MigrateCall:
 
     def _check(self) -> None:
         call = self._call
-        check_workers(call["workers"], call["dask"])
-        if call["dry_run"] and call["reports"]:
-            raise CallError("--report: nothing to report with --dry-run; omit one of them")
-        for name in ("column", "crlf"):
-            if call[name] is not None and call["ids"] is None:
-                raise CallError(f"--{name} requires --ids")
-        later = {"catch_up": ("ids",), "verify_again": ("ids", "new_ids")}.get(self._verb, ())
-        for name in later:
-            if call[name] is not None:
-                option = "--map" if name == "new_ids" else "--ids"
-                raise CallError(f"{option}: not allowed with {_option(self._verb)}, which covers all objects")
-        if self._verb == "verify_again" and any(value is not None for value in self._provenance):
-            raise CallError("--message, --user: nothing is written with --verify-again; omit the options")
         for report in call["reports"]:
             self._check_report(report)
         if self._verb == "migrate":

@@ -79,7 +79,6 @@ def check_command(
             try:
                 with reporter:
                     if workers is not None:
-                        workers.refuse((threads, "--threads: each worker has one thread;"))
                         chosen = layout_of(layout)
                         report = _shared(
                             workers,

@@ -132,8 +132,6 @@ def put_command(
     """Store objects."""
     if (identifier is None) == (listed is None):
         raise CallError("missing argument; specify IDENTIFIER and SOURCE, or --from FILE")
-    if crlf is not None and listed is None:
-        raise CallError("--crlf: only with --from; omit the option")
     if identifier is not None:
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")

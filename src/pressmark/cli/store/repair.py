@@ -8,7 +8,7 @@ import os
 import click
 
 from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
+from pressmark.cli.common.console import Failure, Interrupted, one_line, say
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
@@ -82,8 +82,6 @@ def repair_command(
     as_json: bool,
 ) -> int:
     """Repair the problems that can be repaired."""
-    if given and good is None:
-        raise CallError("IDENTIFIER: only with --from; omit it to repair the whole store")
     done = 0
     mended: set[bytes] = set()
     with command_errors():

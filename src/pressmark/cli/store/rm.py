@@ -76,8 +76,6 @@ def rm_command(
     """Remove objects."""
     if bool(removed) == (listed is not None):
         raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
-    if crlf is not None and listed is None:
-        raise CallError("--crlf: only with --from; omit the option")
     done = failed = 0
     with command_errors():
         store: Any = open_store(path, kind, layout, identifiers, ignore)

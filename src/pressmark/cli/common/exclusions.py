@@ -1,0 +1,128 @@
+"""Options that require others, and options that exclude each other; checked before a command does anything.
+
+What depends on the value of an option is checked by the command, or by the call of the API that it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from pressmark.cli.common.console import CallError
+
+__all__ = ["RULES", "Excludes", "Requires", "Rule", "check_options"]
+
+
+class Requires(NamedTuple):
+    """An option that has a meaning only with another one.
+
+    :ivar option: its name; a positional argument has that of its help, such as ``SOURCE``
+    :ivar others: names, separated by spaces: one of them must be given
+    :ivar why: the reason, or what to do; may be empty
+    """
+
+    option: str
+    others: str
+    why: str = ""
+
+    def broken(self, given: set[str]) -> str | None:
+        """Return the message if the options of a call break the rule."""
+        others = self.others.split()
+        if self.option not in given or given.intersection(others):
+            return None
+        return f"{self.option} requires {' or '.join(others)}{self.why and '; '}{self.why}"
+
+
+class Excludes(NamedTuple):
+    """An option that others do not go together with.
+
+    :ivar option: as for :class:`Requires`; several names, separated by spaces, have the same rule
+    :ivar others: names, separated by spaces: none of them may be given
+    :ivar why: the reason
+    """
+
+    option: str
+    others: str
+    why: str
+
+    def broken(self, given: set[str]) -> str | None:
+        """Return the message if the options of a call break the rule."""
+        option, other = (
+            next((name for name in names.split() if name in given), None) for names in (self.option, self.others)
+        )
+        if option is None or other is None:
+            return None
+        return f"{other}: not supported with {option}, because {self.why}; omit one of them"
+
+
+Rule = Requires | Excludes
+
+_FETCHED = "SOURCE --fetch-base --mode --ledger --nested --links --exclude --exclude-junk --delete-excluded"
+_WORKERS = "--workers --dask"
+_ONE_KIND = Excludes("--workers", "--dask", "a run has one kind of workers")
+_BY_WORKERS = (_ONE_KIND, Requires("--work", _WORKERS), Requires("--resume", _WORKERS))
+_ONE_THREAD = Excludes(_WORKERS, "--threads", "each worker has one thread")
+_LEDGER = Excludes(_WORKERS, "--ledger", "a run of workers is resumed with --work and --resume")
+_READ = Excludes(_WORKERS, "--read", "workers read several files at the same time")
+
+#: By command.
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "bag create": (
+        Requires("--manifest", "--fetch", "specify the list of the files"),
+        Requires("--fetch", "--manifest", "specify the checksums of the files"),
+        Excludes("--fetch", _FETCHED, "no file is read"),
+        Requires("--fetch", "-o", "a bag in place would contain no file"),
+        Requires("--fetch-base", "-o", "specify a new directory"),
+        Excludes("--fetch-base", "--mode", "nothing is copied"),
+        Requires("--mode", "-o", "without -o, nothing is copied"),
+        Excludes("-o", "--ledger", "copying reads all files"),
+        Requires("--delete-excluded", "--exclude --exclude-junk"),
+        Excludes("-o", "--delete-excluded", "SOURCE is not changed"),
+    ),
+    "bag validate": (*_BY_WORKERS, _LEDGER, _ONE_THREAD, _READ),
+    "hash": (*_BY_WORKERS, _LEDGER, _ONE_THREAD, _READ),
+    "migrate": (
+        _ONE_KIND,
+        Excludes("--dry-run", "--report", "there is nothing to report"),
+        Requires("--column", "--ids"),
+        Requires("--crlf", "--ids"),
+        Excludes("--catch-up", "--ids", "--catch-up covers all objects"),
+        Excludes("--verify-again", "--ids --map", "--verify-again covers all objects"),
+        Excludes("--verify-again", "--message --user --user-address", "nothing is written"),
+    ),
+    "store check": (*_BY_WORKERS, _ONE_THREAD),
+    "store put": (Requires("--crlf", "--from"),),
+    "store repair": (Requires("IDENTIFIER", "--from", "omit it to repair the whole store"),),
+    "store rm": (Requires("--crlf", "--from"),),
+    "verify": (
+        Requires("--exclude", "--root", "without --root, there is no search for new files"),
+        Requires("--exclude-junk", "--root", "without --root, there is no search for new files"),
+    ),
+}
+
+
+def check_options(context: click.Context) -> None:
+    """Check the options of a call against :data:`RULES`.
+
+    :raises CallError: they break one
+    """
+    _program, _, command = context.command_path.partition(" ")
+    rules = RULES.get(command)
+    if rules:
+        given = set(_given(context))
+        for rule in rules:
+            message = rule.broken(given)
+            if message is not None:
+                raise CallError(message)
+
+
+def _given(context: click.Context) -> Iterator[str]:
+    """Yield the names of the options and arguments that were given on the command line."""
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+            if isinstance(parameter, click.Argument):
+                yield (parameter.metavar or "").strip("[].")
+            yield from parameter.opts
