@@ -116,7 +116,7 @@ def test_a_second_run_does_not_disturb_a_first(tmp_path: Path) -> None:
     """Files staged by a live run are not treated as leftovers by check, repair or another change."""
     root = create(tmp_path / "root")
     given = given_files(tmp_path)
-    with root.staging():
+    with root.changes():
         root.put("info:x/1", given)
         other = OcflRoot(root.root, durable=False)
         assert kinds(other.check()) == []

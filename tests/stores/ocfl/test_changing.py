@@ -160,7 +160,7 @@ def test_a_check_while_a_version_is_published(root: OcflRoot, monkeypatch: pytes
 def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory that is briefly empty during a change is not reported."""
     top = Path(root.root)
-    with root.staging() as staging:
+    with root.changes() as staging:
         (top / "new/x").mkdir(parents=True)
         (top / "old").mkdir()
         place = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))

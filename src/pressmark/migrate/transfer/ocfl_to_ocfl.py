@@ -64,7 +64,7 @@ class OcflToOcfl(BulkDirection):
         self._stack.push(super().__exit__)
         super().__enter__()
         if self.renames:
-            self._staging = self._stack.enter_context(self.source.staging())
+            self._staging = self._stack.enter_context(self.source.changes())
         return self
 
     def __exit__(self, *error: Any) -> None:

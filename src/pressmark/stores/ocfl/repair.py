@@ -178,7 +178,7 @@ class _Repair:
         """
         if self._store.is_undeclared:
             self._declare_root()
-        self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.staging())
+        self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.changes())
         problems = read_root(self._storage).problems
         for item in Walk(self._storage, check_object, ignore=self._ignore):
             if isinstance(item, Checked):

@@ -264,7 +264,7 @@ class OcflRoot(StorageRoot):
 
     def run_directory(self) -> AbstractContextManager[Any]:
         """Return changes of the root; see :class:`pressmark.stores.store_change.ChangedStore`."""
-        return self.staging()
+        return self.changes()
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None

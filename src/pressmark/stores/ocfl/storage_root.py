@@ -496,7 +496,7 @@ class StorageRoot(Store):
 
     # --- staging ------------------------------------------------------------------------------------------------------
 
-    def staging(self) -> AbstractContextManager[Changes]:
+    def changes(self) -> AbstractContextManager[Changes]:
         """Return changes of the root.
 
         :raises OSError: they cannot be prepared
@@ -534,7 +534,7 @@ class StorageRoot(Store):
     @contextmanager
     def _changing(self, identifier: str) -> Iterator[Changes]:
         """Yield changes of the root, and turn errors into an :class:`ObjectError`."""
-        with object_errors(self.root, identifier), self.staging() as changes:
+        with object_errors(self.root, identifier), self.changes() as changes:
             yield changes
 
     # --- moving in ----------------------------------------------------------------------------------------------------
