@@ -550,7 +550,7 @@ def test_create_reports_progress(call: Call, files: Path, monkeypatch: pytest.Mo
         "moving everything into place",
     ]
     last = [line for line in lines if line.startswith("hashing")][-1]
-    assert re.fullmatch("hashing: 3 files, 6 B of 6 B, .*/s, 100 %, 0:00 left", last)
+    assert re.fullmatch("hashing: 3 of 3 files, 6 B of 6 B, .*/s, 100 %, 0:00 left", last)
 
 
 @posix

@@ -410,7 +410,7 @@ def test_log_lines(files: Path, tmp_path: Path) -> None:
     lines = [line for line in done.stderr.decode().splitlines() if "3 files" in line]
     assert lines
     for line in lines:
-        assert re.fullmatch(r"pressmark: 3 files, 6 B( of 6 B)?, [\d.]+ k?B/s(, 100 %, 0:00 left)?", line)
+        assert re.fullmatch(r"pressmark: 3 files, 6 B( of 6 B)?(, \d+/s)?, [\d.]+ k?B/s(, 100 %, 0:00 left)?", line)
 
 
 @posix

@@ -13,9 +13,9 @@ import pytest
 from pressmark.cli.common import progress
 from pressmark.cli.common.console import say
 from pressmark.cli.common.files import InputStream, OutputStream
-from pressmark.cli.common.progress import FileProgress, LineProgress, ProgressMode, ProgressOutput, progress_mode
+from pressmark.cli.common.progress import LineProgress, ProgressMode, ProgressOutput, Reporter, progress_mode
 from pressmark.cli.compare import _ComparisonProgress
-from pressmark.cli.migrate.reporter import ProgressReporter
+from pressmark.cli.migrate.output import PHASES
 from pressmark.errors import IdentifierError
 from pressmark.layouts import LineCounts
 from pressmark.reports import Progress
@@ -107,14 +107,14 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     reporter = LineProgress(ProgressOutput(ProgressMode.LOG), given, "identifiers", False)
     reporter.on_progress(LineCounts(12_000, 3, 50, 50))
     # The rate of ten seconds.
-    monkeypatch.setattr(reporter, "_begin", time.monotonic() - 10)
+    monkeypatch.setattr(reporter, "_since", time.monotonic() - 10)
     with reporter:
         until(lambda: "\n" in stderr.getvalue())
     end = ", 25 %, 0:30 left" if size else ""
     line = stderr.getvalue().splitlines()[0]
-    assert (
-        re.sub("1,[12][0-9]{2} a", "1,200 a", line) == f"pressmark: 12,000 identifiers, 1,200 a second, 3 failed{end}"
-    )
+    size_read = "50 B of 200 B" if size else "50 B"
+    line = re.sub("1,[12][0-9]{2}/s", "1,200/s", line)
+    assert line == f"pressmark: 12,000 identifiers, {size_read}, 1,200/s, 5 B/s, 3 failed{end}"
 
 
 def test_a_log_has_a_line_every_30_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_a_log_has_a_line_every_30_seconds(monkeypatch: pytest.MonkeyPatch) -> N
 
     stderr = Terminal(False)
     monkeypatch.setattr(sys, "stderr", stderr)
-    reporter = FileProgress(ProgressOutput(ProgressMode.LOG), None)
+    reporter = Reporter(ProgressOutput(ProgressMode.LOG))
     monkeypatch.setattr(reporter, "_ended", Ended())
     with reporter:
         until(lambda: len(waits) == 4)
@@ -166,7 +166,7 @@ def test_results_are_written_above_a_display(monkeypatch: pytest.MonkeyPatch) ->
     output = sink(True)
     written: list[tuple[str, str]] = []
     output.write_now = lambda data: written.append((data.decode(), stderr.getvalue()))  # type: ignore[method-assign]
-    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, output), None) as reporter:
+    with Reporter(ProgressOutput(ProgressMode.DISPLAY, output)) as reporter:
         until(lambda: output.redirect is not None)
         reporter.report("first")
         assert output.write(b"second\n") == 7
@@ -181,7 +181,7 @@ def test_results_are_written_above_a_display(monkeypatch: pytest.MonkeyPatch) ->
 def test_every_line_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """No line is lost or repeated, however many there are."""
     stderr = shown(monkeypatch)
-    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(False)), None) as reporter:
+    with Reporter(ProgressOutput(ProgressMode.DISPLAY, sink(False))) as reporter:
         for number in range(5000):
             reporter.report(f"line {number}.")
     assert re.findall(r"line (\d+)\.", stderr.getvalue()) == list(map(str, range(5000)))
@@ -192,9 +192,10 @@ def test_the_display_fits(monkeypatch: pytest.MonkeyPatch, columns: int) -> None
     """The display is two lines, each shorter than the terminal."""
     stderr = shown(monkeypatch)
     monkeypatch.setenv("COLUMNS", str(columns))
-    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(True)), None) as reporter:
-        reporter.stage("moving everything into place", 10**15)
-        reporter.on_event(Progress(items=123_456_789, bytes=123_456_789_012, failed=1_234))
+    words = {"move": "moving everything into place"}
+    with Reporter(ProgressOutput(ProgressMode.DISPLAY, sink(True)), stages=words) as reporter:
+        reporter.on_event(Progress("move", of_bytes=10**15))
+        reporter.on_event(Progress("move", items=123_456_789, bytes=123_456_789_012, failed=1_234))
         until(lambda: "123,456,789" in stderr.getvalue())
     drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stderr.getvalue()).replace("\r", "\n").split("\n")
     assert max(map(len, drawn)) < max(columns, 21)
@@ -209,7 +210,7 @@ def test_every_reporter_shows_progress_as_the_others(monkeypatch: pytest.MonkeyP
         comparison.on_event(Progress("read", items=7))
         comparison.on_event(Progress("merge", items=1, of_items=2))
         until(lambda: "7 identifiers, 1 of 2 layouts" in stderr.getvalue())
-    with ProgressReporter(output) as migration:
+    with Reporter(output, "object", PHASES) as migration:
         migration.on_event(Progress("run", items=4, of_items=9))
         until(lambda: "4 of 9 objects" in stderr.getvalue())
         migration.hide()
@@ -225,6 +226,6 @@ def test_a_short_run_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is drawn, and rich is not imported, before a run has lasted for a while."""
     stderr = shown(monkeypatch)
     monkeypatch.setattr(progress, "DISPLAY_AFTER", 1000.0)
-    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(True)), None) as reporter:
+    with Reporter(ProgressOutput(ProgressMode.DISPLAY, sink(True))) as reporter:
         reporter.on_event(Progress(items=1, bytes=1))
     assert stderr.getvalue() == ""

@@ -332,8 +332,9 @@ class _ComparisonProgress(Reporter):
         self._identifiers = 0
         self._event: Progress | None = None
 
-    def on_event(self, event: Progress) -> None:
+    def on_event(self, event: object) -> None:
         """Record the progress."""
+        assert isinstance(event, Progress)
         self._event = event
         if event.stage == "read":
             self._identifiers = event.items

@@ -20,7 +20,7 @@ from pressmark.cli.common.fixity_options import (
     run_options,
 )
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import FileProgress, format_bytes, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_bytes, format_count, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
 from pressmark.fixity import FORMATS, Outcome, walk
@@ -143,13 +143,16 @@ def hash_command(
                 )
 
         lines = BufferedLines(sink)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, lines.flush))
+        count = 0
+        reporter = stack.enter_context(
+            Reporter(progress_mode(progress, sink, data=True), paths=files, on_pause=lines.flush)
+        )
         nbytes: int | None
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links}
                 options["exclude"] = globs
-                nbytes = _write_shared(workers, options, paths, leave_out, output, lines, reporter)
+                count, nbytes = _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
                 blocks = hash_blocks(
                     files(reporter.on_excluded),
@@ -162,7 +165,7 @@ def hash_command(
                     ledger=journal,
                 )
                 for block in blocks:
-                    reporter.files += len(block)
+                    count += len(block)
                     lines.add(block_lines(block, names, chosen))
                     for outcome in block.failures():
                         reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
@@ -177,11 +180,11 @@ def hash_command(
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if reporter.failed:
-        counts = f"{reporter.failed:,} of {format_count(reporter.files, 'file')} failed"
+        counts = f"{reporter.failed:,} of {format_count(count, 'file')} failed"
         say(", ".join([counts, *ledger_words(journal)]))
         return Failure.exit_code
     if progress is not False and (output not in (None, "-") or (journal and journal.found)):
-        pieces = [format_count(reporter.files, "file"), *ledger_words(journal)]
+        pieces = [format_count(count, "file"), *ledger_words(journal)]
         pieces += [] if nbytes is None else [format_bytes(nbytes)]
         pieces += [f"{reporter.excluded:,} excluded"] if reporter.excluded else []
         say(f"{'stdout' if output in (None, '-') else output}: {', '.join(pieces)}; {', '.join(names)}")
@@ -195,9 +198,9 @@ def _write_shared(
     leave_out: set[tuple[int, int]],
     output: str | None,
     lines: BufferedLines,
-    reporter: FileProgress,
-) -> int:
-    """Write the same output as one process, hashed by workers, and return the size of all files."""
+    reporter: Reporter,
+) -> tuple[int, int]:
+    """Write the same output as one process, hashed by workers, and return the number and the size of all files."""
     from pressmark.fixity.job import HashFiles
 
     # Relative paths require the working directory on all machines.
@@ -216,9 +219,9 @@ def _write_shared(
         return job.plan(folder, paths=paths, leave_out=leave_out, on_excluded=reporter.on_excluded)
 
     work = workers.run(job, plan, inputs, output, count)
-    nbytes = 0
+    files = nbytes = 0
     for receipt in work.receipts():
-        reporter.files += receipt.n
+        files += receipt.n
         nbytes += receipt.bytes
         for record in work.failures(receipt):
             reporter.fail(f"{record['path']}: {record['message']}")
@@ -226,7 +229,7 @@ def _write_shared(
         with open_regular(work.output_path(receipt.output)) as manifest:
             for line in manifest:
                 lines.add(line)
-    return nbytes
+    return files, nbytes
 
 
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:

@@ -31,7 +31,7 @@ from pressmark.cli.common.fixity_options import (
     run_options,
 )
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import FileProgress, format_bytes, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_bytes, format_count, progress_mode
 from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
 from pressmark.fixity import ALGORITHMS, FORMATS, ManifestEntry, Verdict, detect_algorithm, read_manifest, verify
 from pressmark.fixity.algorithms import algorithms_of_size
@@ -156,7 +156,7 @@ def verify_command(
             leave_out.add((status.st_dev, status.st_ino))
         sink = stack.enter_context(open_sink(None, None))
         again = _ManifestPaths(manifest, wanted, format_name, root)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), again.paths))
+        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), paths=again.paths))
 
         def on_excluded(path: str | bytes) -> None:
             if as_json:

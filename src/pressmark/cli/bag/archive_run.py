@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from pressmark.bagit.problems import BagReport
-from pressmark.cli.bag.change_progress import Listener
+from pressmark.cli.bag.change_progress import STAGES, Listener
 from pressmark.cli.bag.options import JSON, bag_errors
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
 from pressmark.errors import BagInvalidError
 
 __all__ = ["ArchiveRun", "run_options"]
@@ -43,7 +43,7 @@ class ArchiveRun:
             sink = stack.enter_context(open_sink(None, None))
             self._problems = Problems(sink, as_json, go_on=True)
             mode = progress_mode(progress, sink)
-            self._reporter = stack.enter_context(FileProgress(mode, None, self._problems.flush))
+            self._reporter = stack.enter_context(Reporter(mode, stages=STAGES, on_pause=self._problems.flush))
             self._stack = stack.pop_all()
         self.listener = Listener(self._reporter, self._problems.write)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pressmark.bagit.changes import Notice
 from pressmark.cli.common.console import problem_text
-from pressmark.cli.common.progress import FileProgress
+from pressmark.cli.common.progress import Reporter
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying
 from pressmark.reports import ERROR, Problem, Progress
@@ -16,7 +16,7 @@ from pressmark.reports import ERROR, Problem, Progress
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["Listener", "interruption_message"]
+__all__ = ["STAGES", "Listener", "interruption_message"]
 
 STAGES = {
     "examine": "checking all names",
@@ -46,14 +46,13 @@ class Listener:
     """
 
     def __init__(
-        self, reporter: FileProgress, on_problem: Callable[[Problem], object] | None = None, *, place: bytes = b""
+        self, reporter: Reporter, on_problem: Callable[[Problem], object] | None = None, *, place: bytes = b""
     ) -> None:
         self.mode = ""
         self.wrote = self.moved = False
         self.read = Progress()
         self.excluded = 0
         self._stage = ""
-        self._expected: int | None = None
         self._reporter = reporter
         self._on_problem = on_problem or self._say
         self._place = place
@@ -64,8 +63,6 @@ class Listener:
                 self._stage = event.stage
                 self.wrote |= event.stage != "examine"
                 self.moved |= event.stage in ("move", "recover")
-                self._expected = event.of_bytes
-                self._reporter.stage(STAGES[event.stage], event.of_bytes)
             if event.items:
                 self.read = event
             self._reporter.on_event(event)
@@ -76,7 +73,7 @@ class Listener:
             self.mode = event.mode
             if event.mode != "copy":
                 # Links and clones take no time; reading does.
-                self._reporter.stage(STAGES["hash"], self._expected)
+                self._reporter.stages["copy"] = STAGES["hash"]
 
     def _say(self, problem: Problem) -> None:
         (self._reporter.fail if problem.severity == ERROR else self._reporter.report)(

@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from pressmark.bagit import complete
-from pressmark.cli.bag.change_progress import Listener
+from pressmark.cli.bag.change_progress import STAGES, Listener
 from pressmark.cli.bag.download_options import download_options, refuse_missing_certificates
 from pressmark.cli.bag.options import BAG, JSON, bag_errors
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
 from pressmark.reports import Report
 
 __all__ = ["complete_command"]
@@ -73,7 +73,7 @@ def complete_command(
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, problems.flush))
+        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), stages=STAGES, on_pause=problems.flush))
         begin = time.monotonic()
         try:
             with bag_errors():

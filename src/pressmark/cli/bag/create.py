@@ -16,7 +16,7 @@ from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.writing.options import CreateOptions, bagging_date
-from pressmark.cli.bag.change_progress import Listener, interruption_message
+from pressmark.cli.bag.change_progress import STAGES, Listener, interruption_message
 from pressmark.cli.bag.options import (
     bag_errors,
     fetch_base_option,
@@ -37,7 +37,7 @@ from pressmark.cli.common.fixity_options import (
     parse_algorithms,
 )
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
 from pressmark.fs.durable import is_readable
@@ -228,7 +228,7 @@ def create_command(
         if journal is not None:
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None))
+        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), stages=STAGES))
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
             **{"threads": threads, "read": read, "date": bagging_date()},
@@ -265,7 +265,7 @@ def _create_one(
     sources: Sequence[bytes],
     destination: bytes | None,
     make: Callable[..., Bag],
-    reporter: FileProgress,
+    reporter: Reporter,
     journal: Ledger | None,
     is_holey: bool,
 ) -> None:
@@ -290,7 +290,7 @@ def _create_one(
 
 
 def _create_each(
-    sources: Sequence[bytes], make: Callable[..., Bag], small: Generator[NewBag | None], reporter: FileProgress
+    sources: Sequence[bytes], make: Callable[..., Bag], small: Generator[NewBag | None], reporter: Reporter
 ) -> int:
     """Create a bag of each directory in place, and return the number of failures.
 

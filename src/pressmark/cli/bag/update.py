@@ -14,7 +14,7 @@ import click
 from pressmark.bagit import Bag, update
 from pressmark.bagit.writing.update import ADDED, algorithms_to_read
 from pressmark.bagit.writing.update_options import ACCEPTED
-from pressmark.cli.bag.change_progress import Listener, interruption_message
+from pressmark.cli.bag.change_progress import STAGES, Listener, interruption_message
 from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside
 from pressmark.cli.bag.problems import Problems, accept_word
 from pressmark.cli.common.console import CallError, Failure, Interrupted
@@ -30,7 +30,7 @@ from pressmark.cli.common.fixity_options import (
     parse_algorithms,
 )
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
 from pressmark.reports import Problem
 
@@ -156,7 +156,7 @@ def update_command(
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, problems.flush))
+        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), stages=STAGES, on_pause=problems.flush))
         accepted_changes = _Accepted(problems.write)
         listener = Listener(reporter, accepted_changes.add)
         begin = time.monotonic()

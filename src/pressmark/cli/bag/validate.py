@@ -28,7 +28,7 @@ from pressmark.cli.common.fixity_options import (
     open_ledger,
 )
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import PROGRESS, FileProgress, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.fixity.outcomes import Outcome
@@ -174,7 +174,7 @@ def validate_command(
 
         # Without checksums little is read, so sizes do not predict the duration.
         sized = files if level == "full" else None
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), sized, problems.flush))
+        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), paths=sized, on_pause=problems.flush))
         try:
             rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
             if workers is None:
@@ -230,7 +230,7 @@ def validate_command(
 
 
 def _validated(
-    bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, reporter: FileProgress
+    bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, reporter: Reporter
 ) -> Iterator[_Validated]:
     """Validate bags, and write the problems of each."""
     how.update(keep=0, on_event=reporter.on_event, on_problem=problems.write)

@@ -11,7 +11,7 @@ from typing import Any
 from pressmark.bagit.job import BAGS, ValidateBags
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.progress import FileProgress
+from pressmark.cli.common.progress import Reporter
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import BagError
 from pressmark.fs.beneath import open_regular
@@ -24,7 +24,7 @@ CHUNKS, LEAST = 16, 20  # of bags, and bags in one
 
 
 def validate_by_workers(
-    workers: Workers, bags: tuple[bytes, ...], rules: dict[str, Any], problems: Problems, reporter: FileProgress
+    workers: Workers, bags: tuple[bytes, ...], rules: dict[str, Any], problems: Problems, reporter: Reporter
 ) -> Iterator[tuple[bytes, BagReport | BagError, None]]:
     """Have ``bags`` validated by workers, and write their problems, bag by bag.
 

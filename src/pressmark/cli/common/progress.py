@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROGRESS",
-    "FileProgress",
     "LineProgress",
     "ProgressMode",
     "ProgressOutput",
@@ -38,7 +37,6 @@ __all__ = [
     "format_duration",
     "format_rate",
     "progress_mode",
-    "seconds_left",
 ]
 
 # Seconds before the display appears: a shorter one would only flicker, and cost the import of rich.
@@ -133,18 +131,44 @@ class Reporter:
     A thread draws the display, so it is also updated while a single file or step takes long. Output to the same
     terminal is written above the display.
 
-    :ivar failed: number of failures
+    :param noun: the noun of the counted items, in the singular
+    :param stages: the words of the stages, by their names in events
+    :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
+        is skipped. :data:`None` if only events report a total
+    :param on_pause: called a few times a second, to write pending results
+    :ivar stages: as given, and changeable
+    :ivar failed: number of failures that were reported
+    :ivar excluded: number of files and directories that are left out
+    :ivar done: the progress of the stage so far
     """
 
-    def __init__(self, output: ProgressOutput) -> None:
-        self.failed = 0
+    def __init__(
+        self,
+        output: ProgressOutput,
+        noun: str = "file",
+        stages: Mapping[str, str] | None = None,
+        *,
+        paths: Callable[[], Iterable[str | bytes | Outcome]] | None = None,
+        on_pause: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.failed = self.excluded = 0
+        self.done = Progress()
         self._mode, self._sink = output
+        self._noun = noun
+        self.stages = dict(stages or {})
+        self._paths = paths
+        self._on_pause = on_pause
+        # Of the stage: what earlier runs have done, and what was done before it began, which counts for no rate.
+        self._before = self._first = Progress()
+        self._is_hidden = False
+        self._sizing: _Sizing | None = None
+        self._next_flush = 0.0
         self._pending: deque[str | bytes] = deque()
         self._lock = threading.RLock()
         self._display: Display | None = None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        self._begin = time.monotonic()
+        self._begin = self._since = time.monotonic()
 
     def __enter__(self) -> Self:
         self.resume()
@@ -152,9 +176,11 @@ class Reporter:
 
     def __exit__(self, *_exception: object) -> None:
         self.hide()
+        self._is_hidden = False
 
     def resume(self) -> None:
         """Show progress, also after :meth:`hide`; not before the run has lasted for a while."""
+        self._is_hidden = False
         if self._thread is None and self._mode is not ProgressMode.NONE:
             self._ended.clear()
             thread = threading.Thread(target=self._run, name="pressmark-progress", daemon=True)
@@ -162,7 +188,8 @@ class Reporter:
             self._thread = thread
 
     def hide(self) -> None:
-        """Write the waiting lines, and end the display until :meth:`resume`."""
+        """Write the waiting lines, and end the display until the next event."""
+        self._is_hidden = True
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -173,6 +200,38 @@ class Reporter:
                 self._display = None
                 self._redirect(False)
         self.flush()
+        if self._sizing is not None:
+            self._sizing.stop()
+
+    # --- what happens -------------------------------------------------------------------------------------------------
+
+    def on_event(self, event: object) -> None:
+        """Record the progress, and write failures and results. Events other than :class:`Progress` are ignored."""
+        if not isinstance(event, Progress):
+            return
+        if event.stage != self.done.stage:
+            self._before = Progress(event.stage)
+            # What an earlier call has done of all items counts for no rate.
+            self._first = event if event.of_items is not None else self._before._replace(of_bytes=event.of_bytes)
+            self._since = time.monotonic()
+        before, size = self._before, self._first.of_bytes if event.of_bytes is None else event.of_bytes
+        self.done = event.plus(before.items, before.bytes, before.failed)._replace(of_bytes=size)
+        if self._is_hidden:
+            self.resume()
+        now = time.monotonic()
+        if now >= self._next_flush:  # each of many small bags sends an event
+            self._next_flush = now + FLUSH_EVERY
+            self.flush()
+            self._on_pause()
+
+    def next_run(self) -> None:
+        """Add the counts of the next events, which start at zero again, to those so far."""
+        self._before = self.done
+
+    def on_excluded(self, path: str | bytes) -> None:
+        """Count and report a file or directory that is left out."""
+        self.excluded += 1
+        self.report(f"excluded: {one_line(os.fsdecode(path))}")
 
     def fail(self, text: str) -> None:
         """Count a failure and report it."""
@@ -191,10 +250,36 @@ class Reporter:
 
     def view(self) -> View:
         """Return the current progress; called in the thread that shows it."""
-        return View()
+        event, first, seconds = self.done, self._first, time.monotonic() - self._since
+        items, size = event.items - first.items, event.bytes - first.bytes
+        of_bytes = event.of_bytes if self._sizing is None else self._sizing.total
+        text = format_count(event.items, self._noun)
+        if event.of_items is not None:
+            text = f"{event.items:,} of {format_count(event.of_items, self._noun)}"
+        if event.bytes or of_bytes:
+            text += f", {format_bytes(event.bytes)}" + ("" if of_bytes is None else f" of {format_bytes(of_bytes)}")
+        if event.of_items is not None and not items and event.items < event.of_items:
+            # Processes take a moment to start, and a large object to be copied.
+            text += f", waiting for the first {self._noun}"
+        # Of large files, only the size tells how fast the run is.
+        if seconds > 0 and items > 0 and (size <= 0 or items >= 10 * seconds):
+            text += f", {items / seconds:,.0f}/s"
+        if seconds > 0 and size > 0:
+            text += f", {format_bytes(size / seconds)}/s"
+        if event.failed:
+            text += f", {event.failed:,} failed"
+        done, total = (event.bytes, of_bytes) if event.of_items is None else (event.items, event.of_items)
+        lefts = [
+            max(0, of - at) * seconds / new
+            for of, at, new in ((of_bytes, event.bytes, size), (event.of_items, event.items, items))
+            if of and new > 0
+        ]
+        return View(self.stages.get(event.stage, ""), text, done, total, max(lefts, default=None))
 
     def on_long(self) -> None:
-        """Prepare an estimate of the end: the run is long enough to show progress. Called in the thread, once."""
+        """Add up the sizes of the files. Called in the thread, once: a short run needs no estimate."""
+        if self._paths is not None:
+            self._sizing = _Sizing(self._paths)
 
     # --- the thread -----------------------------------------------------------------------------------------------
 
@@ -264,24 +349,17 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def seconds_left(done: float, total: float | None, seconds: float) -> float | None:
-    """Return the estimate of the remaining seconds of a run that has lasted ``seconds``, if there is one."""
-    return max(0.0, total - done) * seconds / done if total and done else None
-
-
 class LineProgress(Reporter):
     """The reporter of a run over the items of ``source``.
 
-    :param noun: plural noun for the items
+    :param noun: noun for the items, in the plural
     :param null: items are delimited by NUL, and numbered instead of being on lines
     """
 
     def __init__(self, output: ProgressOutput, source: InputStream, noun: str, null: bool) -> None:
-        super().__init__(output)
+        super().__init__(output, noun.removesuffix("s"))
         self._source = source
-        self._noun = noun
         self._null = null
-        self._counts: LineCounts | None = None
 
     def failure_text(self, error: IdentifierError | PathError) -> str:
         """Return the line for a failed item, without the name of the program."""
@@ -295,19 +373,8 @@ class LineProgress(Reporter):
 
     def on_progress(self, counts: LineCounts) -> None:
         """Record the progress, and write the failures."""
-        self._counts = counts
+        self.on_event(Progress("", counts.items, self._source.bytes_read, counts.failed, of_bytes=self._source.size))
         self.flush()
-
-    def view(self) -> View:
-        """Return the current progress."""
-        counts, seconds = self._counts, time.monotonic() - self._begin
-        if counts is None:
-            return View()
-        read, size = self._source.bytes_read, self._source.size
-        text = f"{counts.items:,} {self._noun}, {counts.items / seconds:,.0f} a second"
-        if counts.failed:
-            text += f", {counts.failed:,} failed"
-        return View("", text, read, size, seconds_left(read, size, seconds))
 
 
 def format_bytes(count: float) -> str:
@@ -327,97 +394,6 @@ def format_count(count: int, noun: str) -> str:
 def format_rate(size: int, seconds: float) -> list[str]:
     """Return the rate in a list, to be joined with other figures; empty for runs of less than a second."""
     return [f"{format_bytes(size / seconds)}/s"] if seconds >= 1 else []
-
-
-class FileProgress(Reporter):
-    """The reporter of a run over files or objects.
-
-    :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
-        is skipped. :data:`None` if only :meth:`stage` reports a total
-    :param on_pause: called a few times a second, to write pending results
-    :param noun: the noun of the counted items, in the singular
-    """
-
-    def __init__(
-        self,
-        output: ProgressOutput,
-        paths: Callable[[], Iterable[str | bytes | Outcome]] | None,
-        on_pause: Callable[[], object] = lambda: None,
-        *,
-        noun: str = "file",
-    ) -> None:
-        super().__init__(output)
-        self.files = self.excluded = 0
-        self._paths = paths
-        self._on_pause = on_pause
-        self._noun = noun
-        self._before = self._now = Progress()
-        self._sizing: _Sizing | None = None
-        self._stage = ""
-        self._expected: int | None = None
-        self._stage_begin = self._begin
-        self._next_flush = 0.0
-
-    @property
-    def done(self) -> Progress:
-        """What was read so far."""
-        return self._now
-
-    def hide(self) -> None:
-        """Write the waiting lines, and end the display."""
-        super().hide()
-        if self._sizing is not None:
-            self._sizing.stop()
-
-    def next_run(self) -> None:
-        """Add the counts of the next events, which start at zero again, to those so far."""
-        self._before = self._now
-
-    def stage(self, text: str, expected: int | None = None) -> None:
-        """Start a stage of the run.
-
-        :param text: name of the stage
-        :param expected: total of the stage in bytes, if known
-        """
-        self._before = self._now = Progress()
-        self._stage, self._expected, self._stage_begin = text, expected, time.monotonic()
-
-    def on_event(self, event: object) -> None:
-        """Record the progress, and write failures and results. Events other than :class:`Progress` are ignored."""
-        if not isinstance(event, Progress):
-            return
-        self._now = self._before.plus(event.items, event.bytes, event.failed)
-        now = time.monotonic()
-        if now >= self._next_flush:  # each of many small bags sends an event
-            self._next_flush = now + FLUSH_EVERY
-            self.flush()
-            self._on_pause()
-
-    def on_excluded(self, path: str | bytes) -> None:
-        """Count and report a file or directory that is left out."""
-        self.excluded += 1
-        self.report(f"excluded: {one_line(os.fsdecode(path))}")
-
-    def on_long(self) -> None:
-        """Add up the sizes of the files. Not from the start: a short run needs no estimate."""
-        if self._paths is not None:
-            self._sizing = _Sizing(self._paths)
-
-    def view(self) -> View:
-        """Return the current progress."""
-        counts, seconds = self._now, time.monotonic() - self._stage_begin
-        total = self._sizing.total if self._sizing else self._expected
-        text = format_count(counts.items, self._noun)
-        if counts.bytes or total:
-            text += f", {format_bytes(counts.bytes)}"
-        if total is not None:
-            text += f" of {format_bytes(total)}"
-        if seconds and (counts.items or counts.bytes):
-            rate = f"{counts.items / seconds:,.0f}" if not counts.bytes else format_bytes(counts.bytes / seconds)
-            text += f", {rate}/s"
-        if counts.failed:
-            text += f", {counts.failed:,} failed"
-        return View(self._stage, text, counts.bytes, total, seconds_left(counts.bytes, total, seconds))
 
 
 class _Sizing:

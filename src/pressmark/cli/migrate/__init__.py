@@ -10,11 +10,10 @@ from pressmark import migrate
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import Reporter, progress_mode
 from pressmark.cli.migrate.calls import MigrateCall
 from pressmark.cli.migrate.options import given_options, migrate_options
-from pressmark.cli.migrate.output import OutputLines
-from pressmark.cli.migrate.reporter import ProgressReporter
+from pressmark.cli.migrate.output import PHASES, OutputLines
 from pressmark.cli.store.options import command_errors
 from pressmark.errors import JobError
 
@@ -66,7 +65,7 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
     with (
         command_errors(),
         open_sink(None, None) as sink,
-        ProgressReporter(progress_mode(call["progress"], sink)) as reporter,
+        Reporter(progress_mode(call["progress"], sink), "object", PHASES) as reporter,
     ):
         lines = OutputLines(sink, call["as_json"], call["everything"])
         try:
@@ -76,7 +75,7 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
             raise Interrupted(invocation.interrupted_message(reporter)) from None
         except JobError as error:
             # Errors after planning are no usage errors.
-            if reporter.phase in ("", "plan"):
+            if reporter.done.stage in ("", "plan"):
                 if isinstance(error.__cause__, OSError):
                     raise Failure(str(error)) from None
                 raise

@@ -11,10 +11,9 @@ from typing import Any
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.program import on_ctrl_c
-from pressmark.cli.common.progress import format_bytes, format_count, format_duration
+from pressmark.cli.common.progress import Reporter, format_bytes, format_count, format_duration
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines
-from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.cli.store.options import Provenance, missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError
 from pressmark.fs.beneath import open_regular
@@ -81,7 +80,7 @@ class MigrateCall:
             raise CallError(f"--report {path}: the path belongs to the run; choose another file")
         check_report(path)
 
-    def execute(self, lines: OutputLines, reporter: ProgressReporter) -> int:
+    def execute(self, lines: OutputLines, reporter: Reporter) -> int:
         """Execute the call, and return the exit status."""
         if self._verb == "resume":
             return self._run(migrate.Plan.open(self._unfinished()), lines, reporter)
@@ -106,13 +105,13 @@ class MigrateCall:
         how = "" if self._verb == "verify_again" else " with --resume"
         return f"run the same command{how} to continue"
 
-    def interrupted_message(self, reporter: ProgressReporter) -> str:
+    def interrupted_message(self, reporter: Reporter) -> str:
         """Return the last line of an interrupted call."""
         plan = self._running
         if plan is None or migrate.state(plan.work) in ("none", "planned"):
             return "interrupted; nothing was written to the destination; run the same command again"
         if self._verb == "verify_again":
-            far = reporter.last if reporter.phase == "verify" else None
+            far = reporter.done if reporter.done.stage == "verify" else None
             done = f"{far.items:,} of {far.of_items or 0:,} objects verified; " if far is not None else ""
             return f"interrupted; {done}{self.again}"
         found = self._recorded(plan)
@@ -170,7 +169,7 @@ class MigrateCall:
 
     # --- the plan -------------------------------------------------------------------------------------------------
 
-    def _plan(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
+    def _plan(self, work: str, reporter: Reporter) -> migrate.Plan:
         call = self._call
         assert self._to is not None
         source_kind = call["source_kind"] or stores.kind_of(self._source)
@@ -190,7 +189,7 @@ class MigrateCall:
             **self._with_provenance(self._to, source_kind),
         )
 
-    def _catch_up(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
+    def _catch_up(self, work: str, reporter: Reporter) -> migrate.Plan:
         first = self._finished()
         # Source, destination and its kind must be the same; other options may differ.
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
@@ -264,7 +263,7 @@ class MigrateCall:
 
     # --- the run --------------------------------------------------------------------------------------------------
 
-    def _run(self, plan: migrate.Plan, lines: OutputLines, reporter: ProgressReporter) -> int:
+    def _run(self, plan: migrate.Plan, lines: OutputLines, reporter: Reporter) -> int:
         self._running = plan
         with self._workers(plan, reporter) as workers:
             how: dict[str, Any] = {
@@ -282,7 +281,7 @@ class MigrateCall:
                 run = migrate.run(plan, **how)
         return self._end(run, lines, reporter)
 
-    def _verify(self, lines: OutputLines, reporter: ProgressReporter) -> int:
+    def _verify(self, lines: OutputLines, reporter: Reporter) -> int:
         plan = self._finished()
         self._running = plan
         migrate.refuse_others(plan, self._current_options(plan, self._given))
@@ -294,7 +293,7 @@ class MigrateCall:
         return options_of_call(plan.options, self._source, self._destination, self._to, given)
 
     @contextmanager
-    def _workers(self, plan: migrate.Plan, reporter: ProgressReporter) -> Iterator[dict[str, Any]]:
+    def _workers(self, plan: migrate.Plan, reporter: Reporter) -> Iterator[dict[str, Any]]:
         """Yield the workers, as options of the library."""
         if self._call["dask"] is None:
             # A single chunk needs one worker, and a thread starts faster than a process.
@@ -306,7 +305,7 @@ class MigrateCall:
         with dask_cluster(self._call["dask"]) as client, on_ctrl_c(lambda: _report_end(reporter)):
             yield {"client": client}
 
-    def _end(self, run: migrate.Run, lines: OutputLines, reporter: ProgressReporter) -> int:
+    def _end(self, run: migrate.Run, lines: OutputLines, reporter: Reporter) -> int:
         """Report the result, and return the exit status."""
         reporter.hide()
         summary = Summary()
@@ -378,7 +377,7 @@ class MigrateCall:
         return [" in ".join(pieces)] if pieces else []
 
 
-def _report_end(reporter: ProgressReporter) -> None:
+def _report_end(reporter: Reporter) -> None:
     from pressmark.cli.common.workers import report_stopping
 
     reporter.hide()

@@ -11,10 +11,21 @@ from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.errors import DIGEST_DIGITS, quoted
 from pressmark.migrate import GOOD, STATUSES, Entry
 
-__all__ = ["OutputLines", "conflict_text", "row_text"]
+__all__ = ["PHASES", "OutputLines", "conflict_text", "row_text"]
 
 # Objects of a conflict that its line names.
 _MEMBERS = 10
+
+#: The phases in words.
+PHASES = {
+    "": "planning",
+    "plan": "planning",
+    "run": "migrating",
+    "remove": "removing sources",
+    "prune": "removing empty directories",
+    "merge": "merging rows",
+    "verify": "verifying",
+}
 
 
 class OutputLines:

@@ -12,7 +12,7 @@ from pressmark.cli.common.console import Failure, Interrupted, say
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_count, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.cli.store.options import JSON, STORE, command_errors, layout_of, open_store, store_options
 from pressmark.reports import Progress, Report
@@ -75,7 +75,7 @@ def check_command(
         store = open_store(path, kind, layout, identifiers, undeclared=True)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json)
-            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, noun="object")
+            reporter = Reporter(progress_mode(progress, sink), "object", on_pause=problems.flush)
             try:
                 with reporter:
                     if workers is not None:
@@ -115,9 +115,7 @@ def check_command(
     return 0 if report.ok else Failure.exit_code
 
 
-def _shared(
-    workers: Workers, path: bytes, options: dict[str, Any], problems: Problems, reporter: FileProgress
-) -> Report:
+def _shared(workers: Workers, path: bytes, options: dict[str, Any], problems: Problems, reporter: Reporter) -> Report:
     """Check the store on several workers, write its problems, and return the report."""
     from pressmark.stores.job import CheckStore, joined_report
 

@@ -10,7 +10,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_count, progress_mode
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
@@ -88,7 +88,7 @@ def get_command(
             raise CallError(f"{os.fsdecode(destination)}: {what}")
         with (
             open_sink(None, None) as sink,
-            FileProgress(progress_mode(progress, sink), None),
+            Reporter(progress_mode(progress, sink)),
             contextlib.ExitStack() as stack,
         ):
             objects = Objects(sink, None, True, False)

@@ -11,7 +11,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, proble
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_count, progress_mode
 from pressmark.cli.store.options import (
     JSON,
     NULL,
@@ -94,7 +94,7 @@ def ls_command(
     with command_errors():
         store = open_store(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
-            reporter = FileProgress(progress_mode(progress, sink, data=True), None, noun="object")
+            reporter = Reporter(progress_mode(progress, sink, data=True), "object")
             objects = Objects(sink, reporter, as_json, null)
             failed = 0
 

@@ -14,7 +14,7 @@ import click
 from pressmark import stores
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.files import BufferedLines, OutputStream, check_globs
-from pressmark.cli.common.progress import PROGRESS, FileProgress
+from pressmark.cli.common.progress import PROGRESS, Reporter
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
@@ -248,7 +248,7 @@ class Objects:
     def __init__(
         self,
         sink: OutputStream,
-        reporter: FileProgress | None,
+        reporter: Reporter | None,
         as_json: bool,
         null: bool,
         *,

@@ -19,7 +19,7 @@ from pressmark.cli.common.files import (
     refuse_missing,
 )
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_count, progress_mode
 from pressmark.cli.store.options import (
     JSON,
     LINKS,
@@ -181,7 +181,7 @@ def store_objects(
     changed: list[StoreObject] = []  # the last one
     changes = Counter[str]()
     with open_sink(None, None) as sink:
-        reporter = FileProgress(progress_mode(progress, sink), None, noun="object")
+        reporter = Reporter(progress_mode(progress, sink), "object")
         objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
 
         def report(record: StoreObject | Exception) -> None:

@@ -11,7 +11,7 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted, one_line, say
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_count, progress_mode
 from pressmark.cli.store.check import verdict
 from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.reports import Report
@@ -88,7 +88,7 @@ def repair_command(
         store = open_store(path, kind, layout, identifiers, undeclared=good is None)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json, go_on=True)
-            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, noun="object")
+            reporter = Reporter(progress_mode(progress, sink), "object", on_pause=problems.flush)
 
             def told(event: object) -> None:
                 nonlocal done

@@ -11,7 +11,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import FileProgress, format_count, progress_mode
+from pressmark.cli.common.progress import Reporter, format_count, progress_mode
 from pressmark.cli.store.options import JSON, STORE, Objects, by_path, command_errors, open_store, store_options
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Progress
@@ -80,7 +80,7 @@ def rm_command(
     with command_errors():
         store: Any = open_store(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
-            reporter = FileProgress(progress_mode(progress, sink), None, noun="object")
+            reporter = Reporter(progress_mode(progress, sink), "object")
             items: Iterable[str | bytes] = removed
             if listed is not None:
                 from pressmark.cli.store.listed import listed_identifiers
