@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -82,3 +83,15 @@ def test_an_update(run: Run, folder: Path) -> None:
     done = run("bag", "update", "bag", "--info", "Title=y", *LEDGER, "--json")
     assert json.loads(done.stdout.splitlines()[-1])["summary"]["from_ledger"] == 2
     assert b", 0 read, 2 from the ledger (since 20" in done.stderr
+
+
+def test_a_full_disk_is_no_usage_error(quick: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger that cannot be written ends the run with status 1."""
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "file").write_bytes(b"data")
+    monkeypatch.setattr("pressmark.fixity.ledger.flush_file", full)
+    done = quick("hash", "file", "--ledger", "ledger")
+    assert (done.returncode, done.stderr) == (1, b"pressmark: ledger: No space left on device\n")

@@ -22,7 +22,6 @@ from pressmark.cli.common.fixity_options import (
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import Reporter, format_bytes, format_count, progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.errors import LedgerError
 from pressmark.fixity import FORMATS, Outcome, walk
 from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
@@ -175,8 +174,6 @@ def hash_command(
         except BrokenPipeError:
             discard_stdout()
             return Failure.exit_code if reporter.failed else 0
-        except LedgerError as error:
-            raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if reporter.failed:

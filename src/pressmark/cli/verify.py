@@ -32,7 +32,7 @@ from pressmark.cli.common.fixity_options import (
 )
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import Reporter, format_bytes, format_count, progress_mode
-from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
+from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity import ALGORITHMS, FORMATS, ManifestEntry, Verdict, detect_algorithm, read_manifest, verify
 from pressmark.fixity.algorithms import algorithms_of_size
 from pressmark.fixity.manifest_reader import manifest_format
@@ -192,8 +192,6 @@ def verify_command(
         except BrokenPipeError:
             discard_stdout()
             return Failure.exit_code if _failed(counts) else 0
-        except LedgerError as error:
-            raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if counts["missing"] and not (counts["ok"] or counts["changed"] or counts["unreadable"]):

@@ -105,7 +105,7 @@ class Ledger:
         try:
             flush_file(descriptor)
         except OSError as error:
-            raise LedgerError(self.name, _reason(error)) from None
+            raise LedgerError(self.name, _reason(error)) from error
         finally:
             os.close(descriptor)  # releases the lock
 
@@ -156,7 +156,7 @@ class Ledger:
                 self._next_sync = monotonic() + SYNC_EVERY
                 flush_file(self._descriptor)
         except OSError as error:
-            raise LedgerError(self.name, _reason(error)) from None
+            raise LedgerError(self.name, _reason(error)) from error
 
     # --- the file -------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.change_progress import STAGES, Listener
-from pressmark.cli.bag.options import JSON, bag_errors
+from pressmark.cli.bag.options import JSON
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
@@ -63,8 +63,7 @@ class ArchiveRun:
         begin = time.monotonic()
         failure: Failure | None = None
         try:
-            with bag_errors():
-                report = run()
+            report = run()
         except BagInvalidError as error:
             report, failure = error.report, Failure(str(error))
         except KeyboardInterrupt:

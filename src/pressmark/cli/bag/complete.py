@@ -12,7 +12,7 @@ import click
 from pressmark.bagit import complete
 from pressmark.cli.bag.change_progress import STAGES, Listener
 from pressmark.cli.bag.download_options import download_options, refuse_missing_certificates
-from pressmark.cli.bag.options import BAG, JSON, bag_errors
+from pressmark.cli.bag.options import BAG, JSON
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
@@ -76,15 +76,14 @@ def complete_command(
         reporter = stack.enter_context(Reporter(progress_mode(progress, sink), stages=STAGES, on_pause=problems.flush))
         begin = time.monotonic()
         try:
-            with bag_errors():
-                report = complete(
-                    bag,
-                    maximum=maximum,
-                    verify=verify,
-                    on_event=Listener(reporter),
-                    on_problem=problems.write,
-                    **download,
-                )
+            report = complete(
+                bag,
+                maximum=maximum,
+                verify=verify,
+                on_event=Listener(reporter),
+                on_problem=problems.write,
+                **download,
+            )
         except KeyboardInterrupt:
             raise Interrupted("interrupted; run the same command again to continue") from None
         problems.summarize(report)

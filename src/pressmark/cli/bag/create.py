@@ -18,7 +18,6 @@ from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.writing.options import CreateOptions, bagging_date
 from pressmark.cli.bag.change_progress import STAGES, Listener, interruption_message
 from pressmark.cli.bag.options import (
-    bag_errors,
     fetch_base_option,
     info_options,
     parse_elements,
@@ -38,7 +37,7 @@ from pressmark.cli.common.fixity_options import (
 )
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
-from pressmark.errors import BagError, LedgerError
+from pressmark.errors import BagError
 from pressmark.fixity.copying import MODES
 from pressmark.fs.durable import is_readable
 from pressmark.reports import ERROR, Problem, Progress
@@ -242,8 +241,7 @@ def create_command(
         if several:
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere
 
-            with bag_errors():
-                options = CreateOptions.from_arguments(**rules)
+            options = CreateOptions.from_arguments(**rules)
             failed = _create_each(sources, make, create_together(sources, options, nested), reporter)
         else:
             failed = 0
@@ -273,16 +271,13 @@ def _create_one(
     listener = Listener(reporter, place=place)
     begin = time.monotonic()
     try:
-        with bag_errors():
-            bag = make(sources[0] if len(sources) == 1 else sources, destination, on_event=listener)
-    except Failure:
+        bag = make(sources[0] if len(sources) == 1 else sources, destination, on_event=listener)
+    except BagError:
         if not reporter.failed:
             raise
         # All problems were printed; the error contains only the first few.
         end = Failure if listener.wrote else CallError
         raise end(_refusal(destination or sources[0], reporter.failed)) from None
-    except LedgerError as error:
-        raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
     # Files in a ledger, or on a server, were not read.

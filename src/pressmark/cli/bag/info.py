@@ -11,7 +11,7 @@ import click
 
 from pressmark.bagit import Bag
 from pressmark.bagit.bag_info import unfolded, value_lines
-from pressmark.cli.bag.options import BAG, bag_errors
+from pressmark.cli.bag.options import BAG
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
@@ -39,9 +39,8 @@ Exit status: 0 success, 1 reading failed, 2 usage error, or BAG is not a bag.
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(bag: bytes, as_json: bool) -> None:
     """Show the metadata of a bag."""
-    with bag_errors():
-        opened = Bag.open(bag)
-        about = describe(opened)
+    opened = Bag.open(bag)
+    about = describe(opened)
     if as_json:
         click.echo(json.dumps(about))
     else:

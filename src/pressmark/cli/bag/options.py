@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.cli.common.console import CallError, Failure
+from pressmark.cli.common.console import CallError
 from pressmark.cli.common.files import open_source
-from pressmark.errors import BagError, BagInvalidError, quoted
+from pressmark.errors import quoted
 from pressmark.fs.names import is_inside
 
 __all__ = [
     "BAG",
     "JSON",
-    "bag_errors",
     "fetch_base_option",
     "info_options",
     "parse_elements",
@@ -52,18 +50,6 @@ def refuse_inside(ledger: str | None, directory: bytes) -> None:
     """Refuse a ledger inside the directory that is processed, where it would be an additional file."""
     if ledger is not None and is_inside(ledger, directory):
         raise CallError(f"--ledger {ledger}: file is inside {os.fsdecode(directory)}; choose a file outside of it")
-
-
-@contextlib.contextmanager
-def bag_errors() -> Iterator[None]:
-    """Turn a :class:`BagError` into a failure or a usage error; :class:`BagInvalidError` is not caught."""
-    try:
-        yield
-    except BagInvalidError:
-        raise
-    except BagError as error:
-        # Errors of the operating system are failures, others usage errors.
-        raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None
 
 
 # --- elements of bag-info.txt -----------------------------------------------------------------------------------------

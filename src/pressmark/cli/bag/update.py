@@ -15,7 +15,7 @@ from pressmark.bagit import Bag, update
 from pressmark.bagit.writing.update import ADDED, algorithms_to_read
 from pressmark.bagit.writing.update_options import ACCEPTED
 from pressmark.cli.bag.change_progress import STAGES, Listener, interruption_message
-from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside
+from pressmark.cli.bag.options import BAG, JSON, info_options, parse_elements, refuse_inside
 from pressmark.cli.bag.problems import Problems, accept_word
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.files import open_sink, refuse_missing
@@ -31,7 +31,7 @@ from pressmark.cli.common.fixity_options import (
 )
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
-from pressmark.errors import BagInvalidError, LedgerError, quoted
+from pressmark.errors import BagInvalidError, quoted
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
@@ -147,7 +147,6 @@ def update_command(
     refuse_missing([bag], directories=True, advice="; for an archive, run pressmark bag unpack first")
     refuse_inside(ledger, bag)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(bag_errors())
         journal = None
         if ledger is not None:
             names = algorithms_to_read(Bag.open(bag), add=added, drop=dropped)
@@ -177,8 +176,6 @@ def update_command(
             )
         except BagInvalidError as error:
             failure = Failure(str(error))
-        except LedgerError as error:
-            raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(bag, journal)) from None
         problems.report.counts.update(files=listener.read.items, bytes=listener.read.bytes)

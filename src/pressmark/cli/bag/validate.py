@@ -30,7 +30,7 @@ from pressmark.cli.common.fixity_options import (
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.errors import BagError, LedgerError, SpillError
+from pressmark.errors import BagError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
 from pressmark.reports import ERROR
@@ -216,8 +216,6 @@ def validate_command(
         except BrokenPipeError:
             discard_stdout()
             return Failure.exit_code if failed or not problems.report.ok else 0
-        except LedgerError as error:
-            raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if several:

@@ -18,7 +18,7 @@ import click
 
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
 from pressmark.cli.common.exclusions import check_options
-from pressmark.errors import LayoutConfigError, PressmarkError
+from pressmark.errors import LayoutConfigError, ObjectError, PressmarkError
 
 __all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
 
@@ -215,8 +215,11 @@ def _endings() -> Iterator[None]:
     except LayoutConfigError as error:
         # The name of the layout is an argument, not a key.
         raise CallError(error.reason if error.key == "layout" else str(error)) from None
+    except ObjectError as error:
+        raise Failure(str(error)) from None
     except PressmarkError as error:
-        raise CallError(str(error)) from None
+        # Where reading or writing failed, an error of the operating system is the cause; others are usage errors.
+        raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None
 
 
 def _message(error: click.ClickException) -> str:

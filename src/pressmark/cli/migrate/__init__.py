@@ -14,7 +14,6 @@ from pressmark.cli.common.progress import Reporter, progress_mode
 from pressmark.cli.migrate.calls import MigrateCall
 from pressmark.cli.migrate.options import given_options, migrate_options
 from pressmark.cli.migrate.output import PHASES, OutputLines
-from pressmark.cli.store.options import command_errors
 from pressmark.errors import JobError
 
 __all__ = ["migrate_command"]
@@ -63,7 +62,6 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
     """Migrate objects from one store to another."""
     invocation = MigrateCall(call, given_options(context, call))
     with (
-        command_errors(),
         open_sink(None, None) as sink,
         Reporter(progress_mode(call["progress"], sink), "object", PHASES) as reporter,
     ):

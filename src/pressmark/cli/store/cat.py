@@ -12,7 +12,6 @@ from pressmark.cli.store.options import (
     STORE,
     VERIFY,
     VERSION,
-    command_errors,
     find_object,
     open_store,
     store_options,
@@ -64,18 +63,17 @@ def cat_command(
     verify: bool,
 ) -> int:
     """Write a file of an object to standard output."""
-    with command_errors():
-        store = open_store(path, kind, layout, identifiers, ignore)
-        found = find_object(store, identifier, version)
-        with open_sink(None, None) as sink, found.open(name, verify=verify) as file:
-            try:
-                while True:
-                    with object_errors(path, identifier):
-                        data = file.read(READ_SIZE)
-                    if not data:
-                        break
-                    sink.write(data)
-                sink.flush()
-            except KeyboardInterrupt:
-                raise Interrupted("interrupted") from None
+    store = open_store(path, kind, layout, identifiers, ignore)
+    found = find_object(store, identifier, version)
+    with open_sink(None, None) as sink, found.open(name, verify=verify) as file:
+        try:
+            while True:
+                with object_errors(path, identifier):
+                    data = file.read(READ_SIZE)
+                if not data:
+                    break
+                sink.write(data)
+            sink.flush()
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
     return 0

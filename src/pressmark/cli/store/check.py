@@ -14,7 +14,7 @@ from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import Reporter, format_count, progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.cli.store.options import JSON, STORE, command_errors, layout_of, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, layout_of, open_store, store_options
 from pressmark.reports import Progress, Report
 
 if TYPE_CHECKING:
@@ -71,46 +71,45 @@ def check_command(
     workers: Workers | None,
 ) -> int:
     """List all problems of a store."""
-    with command_errors():
-        store = open_store(path, kind, layout, identifiers, undeclared=True)
-        with open_sink(None, None) as sink:
-            problems = Problems(sink, as_json)
-            reporter = Reporter(progress_mode(progress, sink), "object", on_pause=problems.flush)
-            try:
-                with reporter:
-                    if workers is not None:
-                        chosen = layout_of(layout)
-                        report = _shared(
-                            workers,
-                            path,
-                            {
-                                "kind": store.kind,
-                                "digests": digests,
-                                "layout": None if chosen is None else chosen.config(),
-                                "options": {
-                                    **({} if identifiers is None else {"identifiers": identifiers}),
-                                    **({"undeclared": True} if kind == "ocfl" else {}),
-                                },
-                                "ignore": ignore,
+    store = open_store(path, kind, layout, identifiers, undeclared=True)
+    with open_sink(None, None) as sink:
+        problems = Problems(sink, as_json)
+        reporter = Reporter(progress_mode(progress, sink), "object", on_pause=problems.flush)
+        try:
+            with reporter:
+                if workers is not None:
+                    chosen = layout_of(layout)
+                    report = _shared(
+                        workers,
+                        path,
+                        {
+                            "kind": store.kind,
+                            "digests": digests,
+                            "layout": None if chosen is None else chosen.config(),
+                            "options": {
+                                **({} if identifiers is None else {"identifiers": identifiers}),
+                                **({"undeclared": True} if kind == "ocfl" else {}),
                             },
-                            problems,
-                            reporter,
-                        )
-                    else:
-                        report = store.check(
-                            digests=digests,
-                            threads=threads or None,
-                            on_event=reporter.on_event,
-                            on_problem=problems.write,
-                            ignore=ignore,
-                        )
-                problems.summarize(report)
-                problems.flush()
-            except BrokenPipeError:
-                discard_stdout()
-                return 0 if problems.report.ok else Failure.exit_code
-            except KeyboardInterrupt:
-                raise Interrupted("interrupted; nothing was changed; run the same command again") from None
+                            "ignore": ignore,
+                        },
+                        problems,
+                        reporter,
+                    )
+                else:
+                    report = store.check(
+                        digests=digests,
+                        threads=threads or None,
+                        on_event=reporter.on_event,
+                        on_problem=problems.write,
+                        ignore=ignore,
+                    )
+            problems.summarize(report)
+            problems.flush()
+        except BrokenPipeError:
+            discard_stdout()
+            return 0 if problems.report.ok else Failure.exit_code
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; nothing was changed; run the same command again") from None
     say(f"{os.fsdecode(path)}: {verdict(report, unread=not digests and store.kind in ('ocfl', 'bags'))}")
     return 0 if report.ok else Failure.exit_code
 

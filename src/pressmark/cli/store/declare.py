@@ -12,7 +12,7 @@ from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import JSON, STORE, Objects, command_errors
+from pressmark.cli.store.options import JSON, STORE, Objects
 
 if TYPE_CHECKING:
     from pressmark.stores import VitroStore
@@ -53,15 +53,14 @@ INSTEAD = {
 @JSON
 def declare_command(path: bytes, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Declare namespaces of a Vitro store."""
-    with command_errors():
-        found = stores.open(path)
-        if found.kind != "vitro":
-            what = f"a store of kind {found.kind} has no namespaces"
-            raise CallError(f"{os.fsdecode(path)}: {what}; {INSTEAD[found.kind]}")
-        store = cast("VitroStore", found)
-        before = set(store.namespaces)
-        if namespaces:
-            store.declare(*namespaces)
+    found = stores.open(path)
+    if found.kind != "vitro":
+        what = f"a store of kind {found.kind} has no namespaces"
+        raise CallError(f"{os.fsdecode(path)}: {what}; {INSTEAD[found.kind]}")
+    store = cast("VitroStore", found)
+    before = set(store.namespaces)
+    if namespaces:
+        store.declare(*namespaces)
     shown = {
         prefix: namespace
         for prefix, namespace in sorted(store.namespaces.items())

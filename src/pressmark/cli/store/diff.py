@@ -18,7 +18,6 @@ from pressmark.cli.store.options import (
     by_path,
     changes_text,
     check_version,
-    command_errors,
     ocfl_root,
     open_store,
     store_options,
@@ -75,23 +74,22 @@ def diff_command(
 ) -> int:
     """Compare two versions of an object."""
     instead = 'compare the object with a copy from "pressmark store get"'
-    with command_errors():
-        root = ocfl_root(open_store(path, kind, layout, identifiers), "diff", instead)
-        found = by_path(root, identifier, root.get)
-        older, newer = found.version_pair(before, after)
-        changes = found.diff(before, after)
-        with open_sink(None, None) as sink:
-            objects = Objects(sink, None, as_json, null)
-            for change, *names in _rows(changes):
-                name = names[-1]
-                if as_json:
-                    old = {"from": names[0]} if change == "renamed" else {}
-                    objects.write_json({"change": change, "name": name, **old})
-                else:
-                    objects.write_row(name, change, *names)
+    root = ocfl_root(open_store(path, kind, layout, identifiers), "diff", instead)
+    found = by_path(root, identifier, root.get)
+    older, newer = found.version_pair(before, after)
+    changes = found.diff(before, after)
+    with open_sink(None, None) as sink:
+        objects = Objects(sink, None, as_json, null)
+        for change, *names in _rows(changes):
+            name = names[-1]
             if as_json:
-                objects.write_json({"summary": {"ok": True, "from": older, "to": newer, **changes.counts()}})
-            objects.flush()
+                old = {"from": names[0]} if change == "renamed" else {}
+                objects.write_json({"change": change, "name": name, **old})
+            else:
+                objects.write_row(name, change, *names)
+        if as_json:
+            objects.write_json({"summary": {"ok": True, "from": older, "to": newer, **changes.counts()}})
+        objects.flush()
     versions = newer if older is None else f"{older} to {newer}"
     say(f"{quoted(identifier)}: {versions}: {changes_text(changes.counts())}")
     return Failure.exit_code if objects.unwritten else 0

@@ -19,7 +19,6 @@ from pressmark.cli.store.options import (
     VERIFY,
     VERSION,
     Objects,
-    command_errors,
     find_object,
     open_store,
     store_options,
@@ -81,45 +80,44 @@ def get_command(
     if os.path.lexists(destination):
         raise CallError(f"{os.fsdecode(destination)}: already exists; choose another name")
     target = os.path.abspath(destination)
-    with command_errors():
-        store = open_store(path, kind, layout, identifiers, ignore)
-        if is_inside(destination, store.root):
-            what = "inside the store; choose a directory outside"
-            raise CallError(f"{os.fsdecode(destination)}: {what}")
-        with (
-            open_sink(None, None) as sink,
-            Reporter(progress_mode(progress, sink)),
-            contextlib.ExitStack() as stack,
-        ):
-            objects = Objects(sink, None, True, False)
-            try:
-                found = find_object(store, identifier, version)
-                hidden = stack.enter_context(NewPath(target, (b"files",)))
-                new = os.path.join(hidden.inside, b"files")
-                files, empty = found.copy_to(new, mode=mode, verify=verify)
-                flush_trees(new)
-                rename_new(new, target)
-                flush_directory(os.path.dirname(target))
-            except KeyboardInterrupt:
-                raise Interrupted("interrupted; nothing was created") from None
-            except (PressmarkError, OSError) as error:
-                if as_json:
-                    if isinstance(error, ObjectError):
-                        objects.write_json({"kind": error.kind, "severity": "error", "message": error.reason})
-                    objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})
-                    objects.flush()
-                if isinstance(error, PressmarkError) and not isinstance(error, BagError):
-                    raise
-                if isinstance(error, BlockingIOError):
-                    raise Failure(f"{quoted(destination)}: in use by another run; wait for it to finish") from None
-                why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"
-                raise Failure(why) from None
+    store = open_store(path, kind, layout, identifiers, ignore)
+    if is_inside(destination, store.root):
+        what = "inside the store; choose a directory outside"
+        raise CallError(f"{os.fsdecode(destination)}: {what}")
+    with (
+        open_sink(None, None) as sink,
+        Reporter(progress_mode(progress, sink)),
+        contextlib.ExitStack() as stack,
+    ):
+        objects = Objects(sink, None, True, False)
+        try:
+            found = find_object(store, identifier, version)
+            hidden = stack.enter_context(NewPath(target, (b"files",)))
+            new = os.path.join(hidden.inside, b"files")
+            files, empty = found.copy_to(new, mode=mode, verify=verify)
+            flush_trees(new)
+            rename_new(new, target)
+            flush_directory(os.path.dirname(target))
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; nothing was created") from None
+        except (PressmarkError, OSError) as error:
             if as_json:
-                for name in files:
-                    objects.write_json({"name": name})
-                counts = {"files": len(files), "empty_directories": len(empty)}
-                objects.write_json({"summary": {"ok": True, **counts}})
+                if isinstance(error, ObjectError):
+                    objects.write_json({"kind": error.kind, "severity": "error", "message": error.reason})
+                objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})
                 objects.flush()
+            if isinstance(error, PressmarkError) and not isinstance(error, BagError):
+                raise
+            if isinstance(error, BlockingIOError):
+                raise Failure(f"{quoted(destination)}: in use by another run; wait for it to finish") from None
+            why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"
+            raise Failure(why) from None
+        if as_json:
+            for name in files:
+                objects.write_json({"name": name})
+            counts = {"files": len(files), "empty_directories": len(empty)}
+            objects.write_json({"summary": {"ok": True, **counts}})
+            objects.flush()
     more = f", {len(empty):,} empty director{'y' if len(empty) == 1 else 'ies'}" if empty else ""
     say(f"{os.fsdecode(destination)}: {format_count(len(files), 'file')}{more}")
     return 0

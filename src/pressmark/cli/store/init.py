@@ -10,7 +10,7 @@ import click
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.program import Command
-from pressmark.cli.store.options import IDENTIFIERS, command_errors, complete_layout, layout_of
+from pressmark.cli.store.options import IDENTIFIERS, complete_layout, layout_of
 
 __all__ = ["init_command"]
 
@@ -85,7 +85,6 @@ def init_command(
         raise CallError(f"--layout: a store of kind {kind} uses the layout {OWN[kind]}, not {chosen.name}")
     if kind == "ocfl" and chosen is None:
         raise CallError("an OCFL storage root needs a layout; add --layout, for example --layout 0003")
-    with command_errors():
-        store = stores.create(kind, path, chosen, **options)
+    store = stores.create(kind, path, chosen, **options)
     say(f"{os.fsdecode(path)}: created an empty store of kind {store.kind}")
     return 0

@@ -16,7 +16,6 @@ from pressmark.cli.store.options import (
     STORE,
     Objects,
     by_path,
-    command_errors,
     ocfl_root,
     open_store,
     store_options,
@@ -61,21 +60,20 @@ def log_command(
 ) -> int:
     """List the versions of an object."""
     instead = '"pressmark store ls STORE IDENTIFIER" lists the files of an object'
-    with command_errors():
-        store = ocfl_root(open_store(path, kind, layout, identifiers), "log", instead)
-        versions = by_path(store, identifier, store.get).versions()
-        with open_sink(None, None) as sink:
-            objects = Objects(sink, None, as_json, False)
-            for one in versions:
-                if as_json:
-                    objects.write_json(one._asdict())
-                    continue
-                size = "-" if one.bytes is None else str(one.bytes)
-                fields = (one.created or "-", str(one.files), size, _user_text(one.user), one.message or "-")
-                objects.write_row(one.version, one.version, *map(one_line, fields))
+    store = ocfl_root(open_store(path, kind, layout, identifiers), "log", instead)
+    versions = by_path(store, identifier, store.get).versions()
+    with open_sink(None, None) as sink:
+        objects = Objects(sink, None, as_json, False)
+        for one in versions:
             if as_json:
-                objects.write_json({"summary": {"ok": True, "versions": len(versions)}})
-            objects.flush()
+                objects.write_json(one._asdict())
+                continue
+            size = "-" if one.bytes is None else str(one.bytes)
+            fields = (one.created or "-", str(one.files), size, _user_text(one.user), one.message or "-")
+            objects.write_row(one.version, one.version, *map(one_line, fields))
+        if as_json:
+            objects.write_json({"summary": {"ok": True, "versions": len(versions)}})
+        objects.flush()
     unknown = sum(one.bytes is None for one in versions)
     text = f"{quoted(identifier)}: {format_count(len(versions), 'version')}"
     if unknown:

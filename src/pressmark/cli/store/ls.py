@@ -18,7 +18,6 @@ from pressmark.cli.store.options import (
     STORE,
     VERSION,
     Objects,
-    command_errors,
     find_object,
     open_store,
     store_options,
@@ -85,45 +84,43 @@ def ls_command(
 ) -> int:
     """List all objects, or all files of one."""
     if identifier is not None:
-        with command_errors():
-            return _list_files(open_store(path, kind, layout, identifiers, ignore), identifier, version, null, as_json)
+        return _list_files(open_store(path, kind, layout, identifiers, ignore), identifier, version, null, as_json)
     if version is not None:
         raise CallError("--version: only with IDENTIFIER; specify an object")
     counts = {"objects": 0, "proper": 0}
     beside = Report()
-    with command_errors():
-        store = open_store(path, kind, layout, identifiers)
-        with open_sink(None, None) as sink:
-            reporter = Reporter(progress_mode(progress, sink, data=True), "object")
-            objects = Objects(sink, reporter, as_json, null)
-            failed = 0
+    store = open_store(path, kind, layout, identifiers)
+    with open_sink(None, None) as sink:
+        reporter = Reporter(progress_mode(progress, sink, data=True), "object")
+        objects = Objects(sink, reporter, as_json, null)
+        failed = 0
 
-            def found(problem: Problem) -> None:
-                nonlocal failed
-                beside.add([problem._replace(message="")])
-                failed += problem.kind == "unreadable"
-                if as_json:
-                    objects.write_json(problem.record())
-                elif problem.severity == "error":
-                    reporter.report(problem_text(problem))
+        def found(problem: Problem) -> None:
+            nonlocal failed
+            beside.add([problem._replace(message="")])
+            failed += problem.kind == "unreadable"
+            if as_json:
+                objects.write_json(problem.record())
+            elif problem.severity == "error":
+                reporter.report(problem_text(problem))
 
-            with reporter:
-                try:
-                    for record in store.objects(threads=threads or None, on_problem=found, ignore=ignore):
-                        counts["objects"] += 1
-                        counts["proper"] += record.proper
-                        failed += record.id is None and as_json
-                        objects.write(record)
-                        if counts["objects"] % TELL_EVERY == 0:
-                            reporter.on_event(Progress(items=counts["objects"]))
-                except KeyboardInterrupt:
-                    objects.flush()
-                    raise Interrupted("interrupted") from None
-                if as_json:
-                    summary: dict[str, Any] = {**beside.summary(), **counts}
-                    summary["ok"] = beside.ok and counts["objects"] == counts["proper"] and not failed
-                    objects.write_json({"summary": summary})
+        with reporter:
+            try:
+                for record in store.objects(threads=threads or None, on_problem=found, ignore=ignore):
+                    counts["objects"] += 1
+                    counts["proper"] += record.proper
+                    failed += record.id is None and as_json
+                    objects.write(record)
+                    if counts["objects"] % TELL_EVERY == 0:
+                        reporter.on_event(Progress(items=counts["objects"]))
+            except KeyboardInterrupt:
                 objects.flush()
+                raise Interrupted("interrupted") from None
+            if as_json:
+                summary: dict[str, Any] = {**beside.summary(), **counts}
+                summary["ok"] = beside.ok and counts["objects"] == counts["proper"] and not failed
+                objects.write_json({"summary": summary})
+            objects.flush()
     failed += objects.unwritten
     improper = counts["objects"] - counts["proper"]
     text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"

@@ -19,7 +19,6 @@ from pressmark.cli.store.options import (
     STORE,
     Provenance,
     by_path,
-    command_errors,
     ocfl_root,
     open_store,
     provenance_options,
@@ -103,19 +102,18 @@ def update_command(
         raise CallError("missing option; specify --add, --remove or --rename")
     provenance = Provenance(message, user, user_address)
     add = _unique("--add", map(_added, added))
-    with command_errors():
-        opened = open_store(
-            path, kind, layout, identifiers, more=lambda kind: provenance.options(kind) if kind == "ocfl" else {}
-        )
-        store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
-        rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
+    opened = open_store(
+        path, kind, layout, identifiers, more=lambda kind: provenance.options(kind) if kind == "ocfl" else {}
+    )
+    store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
+    rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
 
-        def update() -> StoreObject:
-            how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links}
-            change = partial(store.update, add=add, remove=removed, rename=rename, **how)
-            return by_path(store, identifier, change)
+    def update() -> StoreObject:
+        how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links}
+        change = partial(store.update, add=add, remove=removed, rename=rename, **how)
+        return by_path(store, identifier, change)
 
-        return store_objects(path, store, one_object(update), as_json=as_json, null=False, progress=progress)
+    return store_objects(path, store, one_object(update), as_json=as_json, null=False, progress=progress)
 
 
 def _readings(text: str) -> list[tuple[str, str]]:
