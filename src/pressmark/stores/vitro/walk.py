@@ -94,10 +94,11 @@ class Walk(StoreWalk):
                 yield problem("unreadable", path, error.strerror or str(error))
                 continue
             kept = [entry for entry in entries if not self.is_ignored(decode_fs(entry.name))]
-            for entry in kept:
-                if entry.is_junk:
-                    yield problem("junk", path + b"/" + entry.name)
+            junk = [entry.name for entry in kept if entry.is_junk]
             kept = [entry for entry in kept if not entry.is_junk]
+            if place and not kept and len(junk) == 1 and self._is_only_file(place, path, entries):
+                yield self.object(place, junk, renaming).with_problems((problem("junk", path + b"/" + junk[0]),))
+                continue
             if not place:
                 kept = [entry for entry in kept if not self._is_work_directory(self.tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
@@ -108,7 +109,9 @@ class Walk(StoreWalk):
                 record = self.object(place, files, renaming)
                 if self.readable:
                     record = record._replace(problems=(*record.problems, *self._unreadable_in(place, files)))
-                yield record
+                yield record  # first: see again
+            for name in junk:
+                yield problem("junk", path + b"/" + name)
             for entry in kept:
                 if entry.kind == "link":
                     yield problem("link", path + b"/" + entry.name, section="")
@@ -118,6 +121,10 @@ class Walk(StoreWalk):
                 yield problem("empty", path, "an empty directory", section="")
             below = [decode_fs(entry.name) for entry in kept if entry.kind == "directory"]
             places += [f"{place}/{name}" if place else name for name in reversed(below)]
+
+    def _is_only_file(self, place: str, path: bytes, entries: Sequence[DirectoryEntry]) -> bool:
+        """Return whether the only entry of a directory is a file, and an object may be there: it may have any name."""
+        return len(entries) == 1 and entries[0].kind == "file" and not self._identified(place, path)[1]
 
     def object(self, place: str, files: Sequence[bytes], renaming: Renaming | None) -> StoreObject:
         """Return the object in a directory.
