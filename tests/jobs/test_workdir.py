@@ -20,7 +20,7 @@ from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, ChunkBuilder, FailedChunk, Receipt, WorkFolder, run_chunk
 from pressmark.jobs.chunks import LEAST, PARTS, SMALL
-from pressmark.jobs.visibility import MountProbe, unseen
+from pressmark.jobs.run import unseen
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, plan, work_folder
@@ -409,7 +409,7 @@ def test_workers_without_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with Elsewhere(1) as pool, pytest.raises(JobError, match=r"worker on .+ does not see the work folder"):
         jobs.run_executor(Numbers(), work, pool, 1)
     assert os.listdir(work.path / "receipts") == []
-    old = run_chunk(Numbers(), plan(1)[0], place._replace(probes=(), version="0.0"))
+    old = run_chunk(Numbers(), plan(1)[0], place._replace(roots=(), version="0.0"))
     assert isinstance(old, FailedChunk)
     assert "install the same version" in old.reason
 
@@ -457,9 +457,13 @@ def test_a_small_listing_keeps_all_workers_busy(workers: int, chunks: int) -> No
     assert min(chunk.stop - chunk.start for chunk in found) >= LEAST[0]
 
 
-def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:
-    """A probe records the files of a root, however many directories are beside them."""
+def test_a_file_is_remembered_among_many_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers look for the files of a root, however many directories are beside them."""
+    root = tmp_path / "root"
     for number in range(1500):
-        (tmp_path / f"{number:04}").mkdir()
-    (tmp_path / "declared").touch()
-    assert "declared" in MountProbe.of(str(tmp_path)).names
+        (root / f"{number:04}").mkdir(parents=True)
+    (root / "declared").touch()
+    monkeypatch.setattr(Rooted, "root", str(root))
+    [(path, names)] = work_folder(tmp_path / "work", 1).place(Rooted()).roots
+    assert path == str(root)
+    assert "declared" in names

@@ -26,9 +26,10 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, is_temporary, replace_file, write_new
@@ -38,15 +39,20 @@ from pressmark.fs.locks import FileLock, LockHeldError
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt, Summary
-from pressmark.jobs.visibility import NONCE, MountProbe, Place
 from pressmark.version import __version__
 
-__all__ = ["REPORT_EVERY", "Job", "OnProgress", "WorkFolder", "job_key", "locked", "work_errors"]
+__all__ = ["REPORT_EVERY", "Job", "OnProgress", "Place", "WorkFolder", "job_key", "locked", "work_errors"]
 
-RUN, PLAN, LOCK, RECEIPTS, OUTPUT = "run.json", "plan.jsonl", "driver.lock", "receipts", "output"
+RUN, PLAN, NONCE, LOCK = "run.json", "plan.jsonl", "nonce", "driver.lock"
+RECEIPTS, OUTPUT = "receipts", "output"
 _FORMAT = 1
 REPORT_EVERY = 0.5  # seconds
 _BLOCK = 1 << 20
+# Names recorded for a root.
+_NAMES = 16
+# Entries examined to find names of files: at least, and at most. Files such as declarations stay; the object
+# directories that were found first may all be moved.
+_LOOK_AT, _LOOK_AT_MOST = 1000, 1_000_000
 _OF_ATTEMPT = re.compile(r"[^.]+\.[0-9a-f]{12}\.")
 
 
@@ -79,6 +85,41 @@ def job_key(kind: str, parameters: Mapping[str, Any], version: int = 1) -> str:
     """
     text = json.dumps([kind, version, parameters], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Place(NamedTuple):
+    """The location of a run, sent to its workers.
+
+    :ivar path: absolute path of the work folder
+    :ivar nonce: content of the file ``nonce`` in the work folder
+    :ivar job_key: key of the job
+    :ivar version: version of pressmark that the scheduler runs
+    :ivar roots: the other directories that a worker must see, each with some names in it: an unmounted mount point is
+        empty
+    """
+
+    path: str
+    nonce: str
+    job_key: str
+    version: str
+    roots: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def _some_names(root: str) -> tuple[str, ...]:
+    """Return some names in a directory. A worker must see one of them; the run may remove the others.
+
+    :raises OSError: it cannot be read
+    """
+    files: list[str] = []
+    directories: list[str] = []
+    with os.scandir(root) as entries:
+        for number, entry in enumerate(islice(entries, _LOOK_AT_MOST), 1):
+            some = directories if entry.is_dir(follow_symlinks=False) else files
+            if len(some) < _NAMES:
+                some.append(entry.name)
+            if len(files) == _NAMES or (files and number >= _LOOK_AT):
+                break
+    return tuple([*files, *directories][:_NAMES])
 
 
 class WorkFolder:
@@ -230,13 +271,13 @@ class WorkFolder:
         :raises JobError: a root of the job cannot be read
         """
         roots: Iterable[str] = getattr(job, "roots", tuple)()
-        probes = []
+        seen = []
         for root in roots:
             try:
-                probes.append(MountProbe.of(os.path.abspath(root)))
+                seen.append((os.path.abspath(root), _some_names(root)))
             except OSError as error:
                 raise JobError(root, f"{error.strerror}; the run needs this directory") from None
-        return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(probes))
+        return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(seen))
 
     # --- one scheduler ---------------------------------------------------------------------------------------------
 
