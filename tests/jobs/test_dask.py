@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,22 @@ def _without_orders(work: WorkFolder) -> WorkFolder:
     for path in work.path.glob("do-*"):
         path.unlink()
     return WorkFolder.open(work.path)
+
+
+def test_stopped(tmp_path: Path, client: Any) -> None:
+    """A stopped run waits for the chunks that Dask has, and counts them."""
+    work = work_folder(tmp_path / "work", 12, c000="slow", c001="slow")
+
+    def stop() -> bool:
+        if not all((work.path / f"began-{chunk}").exists() for chunk in ("000", "001")):
+            return False
+        threading.Timer(0.5, (work.path / "go").touch).start()
+        return True
+
+    summary = jobs.run_dask(Numbers(), work, client, window=2, stop=stop)
+    assert (summary.stopped, summary.done, len(os.listdir(work.path / "output"))) == ("stop", 4, 4)
+    assert jobs.run_dask(Numbers(), work, client).ok
+    check_numbers(work, 12)
 
 
 def test_any_executor(tmp_path: Path, client: Any) -> None:
