@@ -25,7 +25,7 @@ import shutil
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -47,7 +47,6 @@ RUN, PLAN, NONCE, LOCK = "run.json", "plan.jsonl", "nonce", "driver.lock"
 RECEIPTS, OUTPUT = "receipts", "output"
 _FORMAT = 1
 REPORT_EVERY = 0.5  # seconds
-_BLOCK = 1 << 20
 # Names recorded for a root.
 _NAMES = 16
 # Entries examined to find names of files: at least, and at most. Files such as declarations stay; the object
@@ -215,10 +214,8 @@ class WorkFolder:
         try:
             require_shared(os.fspath(folder))
             run = json.loads(read_regular(folder / RUN))
-            found = hashlib.sha256()
             with open_regular(folder / PLAN) as file:
-                while block := file.read(_BLOCK):
-                    found.update(block)
+                found = hashlib.file_digest(file, "sha256").hexdigest()
             if run["format"] != _FORMAT:
                 raise JobError(
                     str(folder), f"the run was started with pressmark {run['version']}; continue with that version"
@@ -231,7 +228,7 @@ class WorkFolder:
             raise _refused(folder, error) from error
         except (ValueError, KeyError, TypeError):
             raise JobError(str(folder), f"{RUN} is damaged; start again in another --work folder") from None
-        if found.hexdigest() != work.plan_sha256:
+        if found != work.plan_sha256:
             reason = f"{PLAN} has changed since the run started; restore it, or start again in another --work folder"
             raise JobError(str(folder), reason)
         # Workers would report another folder.
@@ -245,8 +242,8 @@ class WorkFolder:
 
         :param on_progress: called with the progress of the chunk; :data:`None` to write it to a file
         """
-        run = {"job_key": place.job_key, "plan_sha256": "", "parameters": {}, "version": place.version}
-        work = cls(Path(place.path), {**run, "nonce": place.nonce}, uuid.uuid4().hex[:12])
+        run = {**place._asdict(), "plan_sha256": "", "parameters": {}}
+        work = cls(Path(place.path), run, uuid.uuid4().hex[:12])
         work._on_progress = on_progress
         return work
 
@@ -287,38 +284,28 @@ class WorkFolder:
 
         :raises JobError: another scheduler has the lock
         """
-        if self._held:
+        with ExitStack() as stack:
+            if not self._held:
+                try:
+                    stack.enter_context(locked(self.path / LOCK))
+                except OSError as error:
+                    raise _refused(self.path, error) from error
             self._held += 1
             try:
                 yield self
             finally:
                 self._held -= 1
-            return
-        try:
-            context = locked(self.path / LOCK)
-            context.__enter__()
-        except OSError as error:
-            raise _refused(self.path, error) from error
-        self._held = 1
-        try:
-            yield self
-        finally:
-            self._held = 0
-            context.__exit__(None, None, None)
 
-    def sweep(self) -> list[str]:
-        """Remove the unfinished files of killed workers, and return their names. The folder must be locked."""
-        removed = []
+    def sweep(self) -> None:
+        """Remove the unfinished files of killed workers. The folder must be locked."""
         for folder in (self.path, self.path / RECEIPTS, self.path / OUTPUT):
             for name in os.listdir(folder):
                 if is_temporary(name):
                     with suppress(FileNotFoundError):
                         (folder / name).unlink()
-                        removed.append(name)
-        return removed
 
-    def sweep_outputs(self) -> list[str]:
-        """When every chunk has a receipt, remove the output files not named in a receipt, and return their names.
+    def sweep_outputs(self) -> None:
+        """When every chunk has a receipt, remove the output files not named in a receipt.
 
         Until then, an abandoned attempt may still write a receipt.
         """
@@ -326,16 +313,13 @@ class WorkFolder:
         for chunk in self.chunks():
             receipt = self.receipt(chunk.id)
             if receipt is None:
-                return []
+                return
             if receipt.output is not None:
                 named.add(_stem(receipt.output))
-        removed = []
         for name in os.listdir(self.path / OUTPUT):
             if _OF_ATTEMPT.match(name) and _stem(name) not in named:
                 with suppress(FileNotFoundError):
                     (self.path / OUTPUT / name).unlink()
-                    removed.append(name)
-        return removed
 
     # --- the plan -------------------------------------------------------------------------------------------------
 

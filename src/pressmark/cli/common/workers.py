@@ -16,12 +16,11 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.program import on_ctrl_c
 from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
-from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
+from pressmark.jobs import Chunk, Job, OnReceipt, Summary, WorkFolder
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
 
 Plan = Callable[[str], Iterable[Chunk]]
-OnReceipt = Callable[[Receipt], object]
 
 
 @contextlib.contextmanager
