@@ -151,7 +151,7 @@ def small_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
     """Run the first chunk of a job, and interrupt it."""
-    assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.place(job)), jobs.Receipt)
+    assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.for_workers(job)), jobs.Receipt)
     raise KeyboardInterrupt
 
 

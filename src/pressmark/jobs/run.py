@@ -15,7 +15,7 @@ from pressmark.fs.beneath import read_regular
 from pressmark.fs.locks import host
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
-from pressmark.jobs.workdir import NONCE, REPORT_EVERY, Job, OnProgress, Place, WorkFolder
+from pressmark.jobs.workdir import NONCE, REPORT_EVERY, Job, OnProgress, WorkerFolder, WorkFolder
 from pressmark.version import __version__
 
 __all__ = ["OnReceipt", "RunOptions", "Stop", "run", "run_chunk", "unseen"]
@@ -134,7 +134,7 @@ class _Scheduler:
 
         :raises JobError: the run cannot continue
         """
-        self._place = self._work.place(self._job)
+        self._folder = self._work.for_workers(self._job)
         self._run(self._work.remaining(), self._limit)
         again, self._again = self._again or [], None
         self._run(iter(again), 1)
@@ -167,7 +167,7 @@ class _Scheduler:
     def _submit(self, chunk: Chunk) -> bool:
         """Submit a chunk, and return whether the executor accepted it. A broken one is renewed once it is idle."""
         try:
-            future = self._executor.submit(run_chunk, self._job, chunk, self._place)
+            future = self._executor.submit(run_chunk, self._job, chunk, self._folder)
         except BrokenExecutor:
             if not self._flying:
                 self._renew()
@@ -244,22 +244,24 @@ class _Scheduler:
 # --- in a worker ------------------------------------------------------------------------------------------------------
 
 
-def run_chunk(job: Job, chunk: Chunk, place: Place, on_progress: OnProgress | None = None) -> Receipt | FailedChunk:
+def run_chunk(
+    job: Job, chunk: Chunk, folder: WorkerFolder, on_progress: OnProgress | None = None
+) -> Receipt | FailedChunk:
     """Run a chunk, and write its receipt once its output is in place.
 
     Errors are returned, not raised: not every exception can be sent to another process.
 
     :param on_progress: called with the progress, which is otherwise written to the work folder
     """
-    hidden = unseen(place)
+    hidden = unseen(folder)
     if hidden is not None:
         reason = f"worker on {host()} does not see {hidden}; mount it under the same path"
         return FailedChunk(chunk.id, "unseen", reason, fatal=True)
-    if place.version != __version__:
-        versions = f"pressmark {__version__} on worker {host()}, {place.version} on the scheduler"
+    if folder.version != __version__:
+        versions = f"pressmark {__version__} on worker {host()}, {folder.version} on the scheduler"
         reason = f"{versions}; install the same version"
         return FailedChunk(chunk.id, "version", reason, fatal=True)
-    work = WorkFolder.at(place, on_progress)
+    work = WorkFolder.at(folder, on_progress)
     try:
         # A chunk that was thought to be lost may have been completed meanwhile.
         done = work.receipt(chunk.id)
@@ -278,14 +280,14 @@ def _is_retryable(job: Job, error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in _TRANSIENT
 
 
-def unseen(place: Place) -> str | None:
+def unseen(folder: WorkerFolder) -> str | None:
     """Return a description of the first directory that this machine does not see as the scheduler does, if any."""
     try:
-        if read_regular(os.path.join(place.path, NONCE)).decode("ascii") != place.nonce:
-            return f"the work folder {place.path} (another folder has this path)"
+        if read_regular(os.path.join(folder.path, NONCE)).decode("ascii") != folder.nonce:
+            return f"the work folder {folder.path} (another folder has this path)"
     except (OSError, UnicodeDecodeError):
-        return f"the work folder {place.path}"
-    for path, names in place.roots:
+        return f"the work folder {folder.path}"
+    for path, names in folder.roots:
         if not os.path.isdir(path):
             return path
         if names and not any(os.path.lexists(os.path.join(path, name)) for name in names):

@@ -41,7 +41,7 @@ from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt, Summary
 from pressmark.version import __version__
 
-__all__ = ["REPORT_EVERY", "Job", "OnProgress", "Place", "WorkFolder", "job_key", "locked", "work_errors"]
+__all__ = ["REPORT_EVERY", "Job", "OnProgress", "WorkFolder", "WorkerFolder", "job_key", "locked", "work_errors"]
 
 RUN, PLAN, NONCE, LOCK = "run.json", "plan.jsonl", "nonce", "driver.lock"
 RECEIPTS, OUTPUT = "receipts", "output"
@@ -86,7 +86,7 @@ def job_key(kind: str, parameters: Mapping[str, Any], version: int = 1) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Place(NamedTuple):
+class WorkerFolder(NamedTuple):
     """The location of a run, sent to its workers.
 
     :ivar path: absolute path of the work folder
@@ -237,13 +237,13 @@ class WorkFolder:
         return work
 
     @classmethod
-    def at(cls, place: Place, on_progress: OnProgress | None = None) -> WorkFolder:
+    def at(cls, folder: WorkerFolder, on_progress: OnProgress | None = None) -> WorkFolder:
         """Return the folder for one attempt of a worker at a chunk; its output files have unique names.
 
         :param on_progress: called with the progress of the chunk; :data:`None` to write it to a file
         """
-        run = {**place._asdict(), "plan_sha256": "", "parameters": {}}
-        work = cls(Path(place.path), run, uuid.uuid4().hex[:12])
+        run = {**folder._asdict(), "plan_sha256": "", "parameters": {}}
+        work = cls(Path(folder.path), run, uuid.uuid4().hex[:12])
         work._on_progress = on_progress
         return work
 
@@ -262,7 +262,7 @@ class WorkFolder:
         what = f"different parameters ({', '.join(differ)})" if differ else "a different job or parameters"
         raise JobError(str(self.path), f"run was started with {what}; use the same or choose another --work folder")
 
-    def place(self, job: Job) -> Place:
+    def for_workers(self, job: Job) -> WorkerFolder:
         """Return the location of the run for its workers.
 
         :raises JobError: a root of the job cannot be read
@@ -274,7 +274,7 @@ class WorkFolder:
                 seen.append((os.path.abspath(root), _some_names(root)))
             except OSError as error:
                 raise JobError(root, f"{error.strerror}; the run needs this directory") from None
-        return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(seen))
+        return WorkerFolder(str(self.path), self._nonce, self.job_key, __version__, tuple(seen))
 
     # --- one scheduler ---------------------------------------------------------------------------------------------
 
