@@ -197,7 +197,7 @@ class Summary(NamedTuple):
     :ivar errors: number of items that failed
     :ivar by_status: number of items by status
     :ivar seconds: working time of all workers together
-    :ivar failed: chunks that failed after all retries
+    :ivar failed: chunks that failed
     :ivar stopped: why the scheduler ended early: ``stop`` or ``max_errors``; :data:`None` if it did not
     """
 

@@ -123,44 +123,42 @@ class _Scheduler:
         self._max_errors = max_errors
         self._stop = stop
         self._flying: dict[Future[Receipt | FailedChunk], Chunk] = {}
-        self._again: list[Chunk] | None = []  # chunks that run alone; None while they do
+        self._again: list[Chunk] = []
+        self._is_alone = False
         self._errors = 0
         self._reported = monotonic()
         self._fatal: JobError | None = None
-        self._interrupted = False
 
     def run(self) -> None:
         """Run all chunks, then those again that may succeed alone.
 
         :raises JobError: the run cannot continue
+        :raises KeyboardInterrupt: once the running chunks have ended; a second one is raised at once
         """
         self._folder = self._work.for_workers(self._job)
-        self._run(self._work.remaining(), self._limit)
-        again, self._again = self._again or [], None
-        self._run(iter(again), 1)
+        try:
+            self._run(self._work.remaining(), self._limit)
+            self._is_alone = True
+            self._run(iter(self._again), 1)
+        except KeyboardInterrupt:
+            if self._interrupt is not None:
+                self._interrupt()
+            else:
+                self._halt("stop")
+                while self._flying:
+                    self._collect()
+            raise
 
     def _run(self, chunks: Iterator[Chunk], limit: int) -> None:
         """Run chunks, ``limit`` at a time, until none is left or the run stops."""
         chunk = next(chunks, None)
         while self._flying or (chunk is not None and self.stopped is None):
-            try:
-                if self.stopped is None and self._stop is not None and self._stop():
-                    self._halt("stop")
-                while chunk is not None and self.stopped is None and len(self._flying) < limit:
-                    if not self._submit(chunk):
-                        break
-                    chunk = next(chunks, None)
-                if self._flying:
-                    self._collect()
-            except KeyboardInterrupt:
-                if self._interrupt is not None:
-                    self._interrupt()
-                if self._interrupt is not None or self._interrupted:
-                    raise
-                self._interrupted = True
+            if self.stopped is None and self._stop is not None and self._stop():
                 self._halt("stop")
-        if self._interrupted:
-            raise KeyboardInterrupt
+            while chunk is not None and self.stopped is None and len(self._flying) < limit and self._submit(chunk):
+                chunk = next(chunks, None)
+            if self._flying:
+                self._collect()
         if self._fatal is not None:
             raise self._fatal
 
@@ -195,7 +193,7 @@ class _Scheduler:
         # Errors of the job are returned as outcomes, so an OSError is one of the connection to the worker.
         except (BrokenExecutor, CancelledError, OSError) as error:
             if self.stopped is None or not isinstance(error, CancelledError):
-                reason = "worker died or was lost twice; check the memory of that machine"
+                reason = "worker died or was lost; check the memory of that machine"
                 self._retry(chunk, FailedChunk(chunk.id, "lost", reason), "its worker died or was lost")
         except Exception as error:
             # The chunk or its result cannot be transferred.
@@ -219,7 +217,7 @@ class _Scheduler:
 
     def _retry(self, chunk: Chunk, failed: FailedChunk, warning: str) -> None:
         """Run a chunk again, alone, unless this was its second attempt."""
-        if self._again is None:
+        if self._is_alone:
             self._fail(failed)
         else:
             _LOG.warning("%s: chunk %s: %s", self._work.path, chunk.id, warning)
