@@ -358,6 +358,33 @@ def test_an_interrupted_chunk_in_this_thread(tmp_path: Path) -> None:
     check_numbers(work, 1)
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_an_interrupted_executor(tmp_path: Path, twice: bool) -> None:
+    """After an interrupt, running chunks are completed and no other begins; a second interrupt does not wait."""
+    work = work_folder(tmp_path / "work", 8, c001="slow")
+    interrupts: list[str] = []
+
+    def on_receipt(receipt: Receipt) -> None:
+        if receipt.chunk == "000":
+            until((work.path / "began-001").exists)
+            interrupts.append(receipt.chunk)
+            raise KeyboardInterrupt
+
+    def on_progress(_items: int, _nbytes: int) -> None:
+        if interrupts and twice:
+            raise KeyboardInterrupt
+        if interrupts:
+            (work.path / "go").touch()
+
+    with ThreadPoolExecutor(2) as executor:
+        with pytest.raises(KeyboardInterrupt):
+            jobs.run_executor(Numbers(), work, executor, 2, window=1, on_receipt=on_receipt, on_progress=on_progress)
+        assert [receipt.chunk for receipt in work.receipts()] == (["000"] if twice else ["000", "001"])
+        (work.path / "go").touch()
+    assert jobs.run_local(Numbers(), work, 2, threads=True).ok
+    check_numbers(work, 8)
+
+
 @pytest.mark.parametrize("threads", [False, True])
 @pytest.mark.parametrize("chunks", [1, 2])
 def test_progress_within_a_chunk(tmp_path: Path, threads: bool, chunks: int) -> None:
