@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,6 @@ import pressmark
 from jobs.test_kinds import broken
 from pressmark import bagit, jobs, stores
 from pressmark.bagit.job import ValidateBags
-from pressmark.errors import JobError
 from pressmark.fixity.job import HashFiles
 from pressmark.stores.job import CheckStore
 from support.implementations import Implementation
@@ -58,7 +58,7 @@ def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementa
 
 def partial_of_threads(job: Any, work: Any, workers: int, threads: bool, **options: Any) -> Any:
     assert len(list(work.chunks())) > 1, "this would not be shared"
-    return jobs.local.run_local(job, work, workers, True, **options)
+    return jobs.executors.run_local(job, work, workers, True, **options)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def small_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
     """Run the first chunk of a job, and interrupt it."""
-    assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.place(job)), jobs.Receipt)
+    assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.for_workers(job)), jobs.Receipt)
     raise KeyboardInterrupt
 
 
@@ -246,25 +246,26 @@ def test_an_empty_store(call: Call, tmp_path: Path) -> None:
         ("[::1]:8786", {"address": "[::1]:8786"}),
         ("scheduler.json", {"scheduler_file": "scheduler.json"}),
         ("shared/scheduler:1", {"scheduler_file": "shared/scheduler:1"}),
-        ("none", {"scheduler_file": "none"}),
+        ("none", None),
     ],
 )
 def test_a_cluster_by_address_or_file(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, expected: dict[str, str]
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, expected: dict[str, str] | None
 ) -> None:
     """``--dask`` accepts an address, with a protocol or a port, and the file of a scheduler."""
-    found: list[dict[str, str | None]] = []
+    found: list[dict[str, str]] = []
 
-    def client(address: str | None = None, scheduler_file: str | None = None) -> Any:
-        found.append({"address": address, "scheduler_file": scheduler_file})
-        raise JobError(given, "unreachable")
+    def client(*, timeout: float, set_as_default: bool, **how: str) -> Any:
+        found.append(how)
+        raise OSError("no answer")
 
-    monkeypatch.setattr(jobs, "dask_client", client)
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=client))
     (tmp_path / "shared").mkdir()
     for name in ("scheduler.json", "shared/scheduler:1"):
         (tmp_path / name).touch()
-    assert f"{given}': unreachable" in call("hash", "shared", "--dask", given, "--work", "work").stderr
-    assert found == [{"address": None, "scheduler_file": None} | expected]
+    reason = "file not found" if expected is None else "Dask scheduler unreachable (no answer)"
+    assert f"{given}': {reason}" in call("hash", "shared", "--dask", given, "--work", "work").stderr
+    assert found == ([] if expected is None else [expected])
 
 
 def test_the_default_of_work(call: Call) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,22 @@ def _without_orders(work: WorkFolder) -> WorkFolder:
     return WorkFolder.open(work.path)
 
 
+def test_stopped(tmp_path: Path, client: Any) -> None:
+    """A stopped run waits for the chunks that Dask has, and counts them."""
+    work = work_folder(tmp_path / "work", 12, c000="slow", c001="slow")
+
+    def stop() -> bool:
+        if not all((work.path / f"began-{chunk}").exists() for chunk in ("000", "001")):
+            return False
+        threading.Timer(0.5, (work.path / "go").touch).start()
+        return True
+
+    summary = jobs.run_dask(Numbers(), work, client, window=2, stop=stop)
+    assert (summary.stopped, summary.done, len(os.listdir(work.path / "output"))) == ("stop", 4, 4)
+    assert jobs.run_dask(Numbers(), work, client).ok
+    check_numbers(work, 12)
+
+
 def test_any_executor(tmp_path: Path, client: Any) -> None:
     """Dask's own executor works as well."""
     work = work_folder(tmp_path / "work", 5)
@@ -113,7 +130,7 @@ def test_a_killed_scheduler(tmp_path: Path) -> None:
     """If the scheduler dies, the run ends with an error, and continues on another cluster."""
     work = work_folder(tmp_path / "work", 8, c004="slow", c005="slow")
     try:
-        with _cluster(tmp_path) as (file, scheduler), jobs.dask_client(scheduler_file=file) as client:
+        with _cluster(tmp_path) as (file, scheduler), jobs.dask_client(file) as client:
             address = client.scheduler.address
 
             def kill() -> bool:
@@ -174,12 +191,10 @@ def _until(condition: Any) -> None:
 
 def test_unavailable_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing address, scheduler, scheduler file, worker or package is reported in one line."""
-    with pytest.raises(ValueError, match="expected either address or scheduler_file"):
-        jobs.dask_client()
     with pytest.raises(JobError, match=r"127\.0\.0\.1:9'?: Dask scheduler unreachable"):
         jobs.dask_client("tcp://127.0.0.1:9", timeout=0.3)
     with pytest.raises(JobError, match="file not found"):
-        jobs.dask_client(scheduler_file=tmp_path / "none.json")
+        jobs.dask_client(tmp_path / "none.json")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(JobError, match=r"pip install 'pressmark\[dask\]'"):
         jobs.dask_client("tcp://127.0.0.1:9")

@@ -246,7 +246,7 @@ def test_jobs_use_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         work = WorkFolder.create(tmp_path / f"work{number}", job, chunks())
         started.clear()
         for chunk in work.chunks():
-            assert isinstance(jobs.run_chunk(job, chunk, work.place(job)), jobs.Receipt)
+            assert isinstance(jobs.run_chunk(job, chunk, work.for_workers(job)), jobs.Receipt)
         # Another one at work besides ours.
         assert len(started) <= 1, job
 

@@ -17,7 +17,7 @@ import pytest
 
 from pressmark import jobs
 from pressmark.errors import JobError
-from pressmark.jobs import Receipt, WorkFolder, local
+from pressmark.jobs import Receipt, WorkFolder, executors
 from pressmark.threads import resolve_threads
 from support.processes import PACKAGE
 
@@ -47,22 +47,44 @@ def test_workers_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     work = work_folder(tmp_path / "work", chunks)
     found: list[int] = []
 
-    class Noted(local.ProcessPool):
+    class Noted(executors.Processes):
         def submit(self, *arguments: Any) -> Any:
             if not found:
                 found.append(self._executor.submit(resolve_threads, None).result())
             return super().submit(*arguments)
 
-    monkeypatch.setattr(local, "ProcessPool", Noted)
-    monkeypatch.setattr(local, "resolve_threads", lambda threads: threads or 6)
+    monkeypatch.setattr(executors, "Processes", Noted)
+    monkeypatch.setattr(executors, "resolve_threads", lambda threads: threads or 6)
     assert jobs.run_local(Numbers(), work, 3).ok
     assert found == [share]
 
 
-def test_killed_workers(tmp_path: Path) -> None:
-    """Workers killed at three moments are replaced, and their chunks done again."""
-    work = work_folder(tmp_path / "work", 12, c002="kill", c005="kill-half", c008="kill-late")
+@pytest.mark.parametrize("moment", ["kill", "kill-half", "kill-late"])
+def test_killed_workers(tmp_path: Path, moment: str) -> None:
+    """A worker killed at any moment is replaced, and its chunk and those beside it are done again."""
+    work = work_folder(tmp_path / "work", 12, c005=moment)
     assert jobs.run_local(Numbers(), work, 2).ok
+    check_numbers(work, 12)
+
+
+def test_several_killed_workers(tmp_path: Path) -> None:
+    """Each killed worker is replaced; another run does the chunks that were lost twice."""
+    work = work_folder(tmp_path / "work", 12, c002="kill", c005="kill-half", c008="kill-late")
+    summary = jobs.run_local(Numbers(), work, 2)
+    assert {one.chunk for one in summary.failed} <= {"002", "005", "008"}
+    assert summary.done == 12 - len(summary.failed)
+    assert jobs.run_local(Numbers(), work, 2).ok
+    check_numbers(work, 12)
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["processes", "threads"])
+def test_the_second_attempt_is_alone(tmp_path: Path, threads: bool) -> None:
+    """A chunk that failed for a moment runs again after all others, with nothing beside it."""
+    work = work_folder(tmp_path / "work", 12, c001="busy", c002="busy")
+    seen: list[str] = []
+    summary = jobs.run_local(Numbers(), work, 2, threads, on_receipt=lambda receipt: seen.append(receipt.chunk))
+    assert summary.ok
+    assert sorted(seen[-2:]) == ["001", "002"]
     check_numbers(work, 12)
 
 
@@ -77,16 +99,16 @@ def wait_undisturbed(started: str) -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_a_worker_that_stays_when_another_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pool that lost a process ends, even if another process does not notice that it was ended."""
-    monkeypatch.setattr(local, "CLEANUP", 0.1)
-    pool = local.ProcessPool(2)
-    pool._executor.submit(wait_undisturbed, str(tmp_path / "started"))
+    monkeypatch.setattr(executors, "CLEANUP", 0.1)
+    pool = executors.Processes(2)
+    pool.submit(wait_undisturbed, str(tmp_path / "started"))
     while not (tmp_path / "started").exists():
         time.sleep(0.01)
-    dying = pool._executor.submit(os._exit, 1)
-    pool._executor.submit(os.getpid)  # the executor looks at its processes again
+    dying = pool.submit(os._exit, 1)
+    pool.submit(os.getpid)  # the executor looks at its processes again
     with pytest.raises(BrokenExecutor):
         dying.result(30)
-    closing = threading.Thread(target=pool.close, daemon=True)
+    closing = threading.Thread(target=pool.shutdown, daemon=True)
     closing.start()
     closing.join(30)
     alive = closing.is_alive()
@@ -97,7 +119,7 @@ def test_a_worker_that_stays_when_another_dies(tmp_path: Path, monkeypatch: pyte
 def test_a_chunk_that_kills(tmp_path: Path) -> None:
     """Only the chunk that kills all of its workers is given up."""
     work = work_folder(tmp_path / "work", 12, c004="poison")
-    summary = jobs.run_local(Numbers(), work, 2, retries=1)
+    summary = jobs.run_local(Numbers(), work, 2)
     assert [(one.chunk, one.kind) for one in summary.failed] == [("004", "lost")]
     assert (summary.done, summary.n, summary.ok) == (11, 110, False)
     (work.path / "do-004").unlink()
@@ -108,7 +130,7 @@ def test_a_chunk_that_kills(tmp_path: Path) -> None:
 def test_failing_chunks(tmp_path: Path) -> None:
     """Temporary errors are retried up to the limit; permanent errors are not; the other chunks are done."""
     work = work_folder(tmp_path / "work", 5, c001="busy", c002="eio", c003="bad")
-    summary = jobs.run_local(Numbers(), work, 1, threads=True, retries=1)
+    summary = jobs.run_local(Numbers(), work, 1, threads=True)
     assert {one.chunk: (one.kind, one.reason) for one in summary.failed} == {
         "002": ("OSError", "[Errno 5] the disk fails"),
         "003": ("UnsendableError", "003: of no use"),
@@ -155,7 +177,7 @@ def test_stop(tmp_path: Path) -> None:
     assert (summary.stopped, summary.done, summary.ok) == ("stop", 3, False)
 
 
-@pytest.mark.parametrize("arguments", [{"workers": -1}, {"window": 0}, {"retries": -1}])
+@pytest.mark.parametrize("arguments", [{"workers": -1}, {"window": 0}])
 def test_invalid_arguments(tmp_path: Path, arguments: dict[str, Any]) -> None:
     """Invalid arguments are refused in advance."""
     with pytest.raises(ValueError, match="expected"):
@@ -304,7 +326,7 @@ def test_an_interrupted_scheduler(tmp_path: Path, what: str) -> None:
     """After Ctrl-C, which a terminal sends to all processes, chunks in flight end, and the next run repeats them."""
     work = work_folder(tmp_path / "work", 30, c002=what, c003=what)
     # A worker of a machine with other work may need more than the usual half second to clean up.
-    guard = GUARDED if what == "stuck" else "from pressmark.jobs import local\nlocal.CLEANUP = 30\n" + GUARDED
+    guard = GUARDED if what == "stuck" else "from pressmark.jobs import executors\nexecutors.CLEANUP = 30\n" + GUARDED
     with started(tmp_path, work, guard, start_new_session=True) as process:
         until(lambda: (work.path / "began-002").exists() and (work.path / "began-003").exists())
         children = [int(name) for name in os.listdir("/proc") if name.isdigit() and _ancestor(int(name), process.pid)]
@@ -334,6 +356,33 @@ def test_an_interrupted_chunk_in_this_thread(tmp_path: Path) -> None:
     (work.path / "do-000").unlink()
     assert jobs.run_local(Numbers(), work, 2, threads=True).ok
     check_numbers(work, 1)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_an_interrupted_executor(tmp_path: Path, twice: bool) -> None:
+    """After an interrupt, running chunks are completed and no other begins; a second interrupt does not wait."""
+    work = work_folder(tmp_path / "work", 8, c001="slow")
+    interrupts: list[str] = []
+
+    def on_receipt(receipt: Receipt) -> None:
+        if receipt.chunk == "000":
+            until((work.path / "began-001").exists)
+            interrupts.append(receipt.chunk)
+            raise KeyboardInterrupt
+
+    def on_progress(_items: int, _nbytes: int) -> None:
+        if interrupts and twice:
+            raise KeyboardInterrupt
+        if interrupts:
+            (work.path / "go").touch()
+
+    with ThreadPoolExecutor(2) as executor:
+        with pytest.raises(KeyboardInterrupt):
+            jobs.run_executor(Numbers(), work, executor, 2, window=1, on_receipt=on_receipt, on_progress=on_progress)
+        assert [receipt.chunk for receipt in work.receipts()] == (["000"] if twice else ["000", "001"])
+        (work.path / "go").touch()
+    assert jobs.run_local(Numbers(), work, 2, threads=True).ok
+    check_numbers(work, 8)
 
 
 @pytest.mark.parametrize("threads", [False, True])

@@ -20,7 +20,7 @@ from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, ChunkBuilder, FailedChunk, Receipt, WorkFolder, run_chunk
 from pressmark.jobs.chunks import LEAST, PARTS, SMALL
-from pressmark.jobs.visibility import MountProbe, unseen
+from pressmark.jobs.run import unseen
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, plan, work_folder
@@ -30,7 +30,7 @@ def done(work: WorkFolder, count: int, job: Numbers | None = None) -> None:
     """Do the first chunks in this process."""
     job = job or Numbers()
     for chunk in plan(count):
-        assert isinstance(run_chunk(job, chunk, work.place(job)), Receipt)
+        assert isinstance(run_chunk(job, chunk, work.for_workers(job)), Receipt)
 
 
 def test_contents_of_a_folder(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_a_chunk_that_is_done_twice(tmp_path: Path) -> None:
     """A chunk given to a second worker returns the first receipt: totals are not changed."""
     work = work_folder(tmp_path / "work", 1)
     job, chunk = Numbers(), plan(1)[0]
-    first = run_chunk(job, chunk, work.place(job))
-    assert run_chunk(job, chunk, work.place(job)) == first
+    first = run_chunk(job, chunk, work.for_workers(job))
+    assert run_chunk(job, chunk, work.for_workers(job)) == first
     assert work.summary().n == 10
     check_numbers(work, 1)
 
@@ -191,7 +191,8 @@ def test_a_chunk_that_is_done_twice_at_once(tmp_path: Path) -> None:
     job, chunk = Numbers(), plan(1)[0]
     found: list[Any] = []
     threads = [
-        threading.Thread(target=lambda: found.append(run_chunk(job, chunk, work.place(job)))) for _number in range(6)
+        threading.Thread(target=lambda: found.append(run_chunk(job, chunk, work.for_workers(job))))
+        for _number in range(6)
     ]
     for thread in threads:
         thread.start()
@@ -207,7 +208,7 @@ def test_a_late_worker(tmp_path: Path) -> None:
     """A late worker finds another worker's receipt, and removes its own output."""
     work = work_folder(tmp_path / "work", 1)
     job, chunk = Numbers(), plan(1)[0]
-    late = WorkFolder.at(work.place(job))
+    late = WorkFolder.at(work.for_workers(job))
     receipt = job.run(chunk, late)
     done(work, 1)
     assert len(os.listdir(work.path / "output")) == 2
@@ -231,7 +232,7 @@ def test_names_of_temporary_files(tmp_path: Path) -> None:
 def test_order_of_flushes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is flushed before it gets its name, and the name before the receipt is written."""
     work = work_folder(tmp_path / "work", 1)
-    place = work.place(Numbers())
+    folder = work.for_workers(Numbers())
     calls: list[str] = []
 
     def noted(name: str, real: Any) -> Any:
@@ -243,7 +244,7 @@ def test_order_of_flushes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     for name in ("fsync", "replace", "link"):
         monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
-    run_chunk(Numbers(), plan(1)[0], place)
+    run_chunk(Numbers(), plan(1)[0], folder)
     directories = ["fsync"] if os.name != "nt" else []
     assert calls == ["fsync", "replace", *directories, "fsync", "link", *directories]
 
@@ -251,7 +252,7 @@ def test_order_of_flushes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
     """A failed job leaves neither output nor receipt."""
     work = work_folder(tmp_path / "work", 1, c000="bad")
-    failed = run_chunk(Numbers(), plan(1)[0], work.place(Numbers()))
+    failed = run_chunk(Numbers(), plan(1)[0], work.for_workers(Numbers()))
     assert isinstance(failed, FailedChunk)
     assert failed[:3] == ("000", "UnsendableError", "000: of no use")
 
@@ -365,8 +366,8 @@ class Elsewhere(ThreadPoolExecutor):
     """Workers with another work folder at the same path."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        job, chunk, place = args
-        return super().submit(fn, job, chunk, place._replace(nonce="other"))
+        job, chunk, folder = args
+        return super().submit(fn, job, chunk, folder._replace(nonce="other"))
 
 
 @pytest.mark.parametrize("damaged", [b"", b"0123", b"\xff"])
@@ -388,18 +389,18 @@ def test_workers_without_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (root / "declaration").touch()
     monkeypatch.setattr(Rooted, "root", str(root))
     work = work_folder(tmp_path / "work", 3)
-    place = work.place(Rooted())
-    assert unseen(place) is None
-    assert unseen(place._replace(path=str(tmp_path / "elsewhere"))) == f"the work folder {tmp_path / 'elsewhere'}"
+    folder = work.for_workers(Rooted())
+    assert unseen(folder) is None
+    assert unseen(folder._replace(path=str(tmp_path / "elsewhere"))) == f"the work folder {tmp_path / 'elsewhere'}"
     other = work_folder(tmp_path / "other", 1)
-    assert "another folder has this path" in (unseen(place._replace(path=str(other.path))) or "")
+    assert "another folder has this path" in (unseen(folder._replace(path=str(other.path))) or "")
     (root / "x").rmdir()
-    assert unseen(place) is None
+    assert unseen(folder) is None
     (root / "declaration").unlink()
-    assert unseen(place) == f"the content of {root} (is it mounted?)"
+    assert unseen(folder) == f"the content of {root} (is it mounted?)"
     root.rmdir()
-    assert unseen(place) == str(root)
-    failed = run_chunk(Rooted(), plan(1)[0], place)
+    assert unseen(folder) == str(root)
+    failed = run_chunk(Rooted(), plan(1)[0], folder)
     assert isinstance(failed, FailedChunk)
     assert failed.fatal
     assert failed.reason.startswith("worker on ")
@@ -409,7 +410,7 @@ def test_workers_without_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with Elsewhere(1) as pool, pytest.raises(JobError, match=r"worker on .+ does not see the work folder"):
         jobs.run_executor(Numbers(), work, pool, 1)
     assert os.listdir(work.path / "receipts") == []
-    old = run_chunk(Numbers(), plan(1)[0], place._replace(probes=(), version="0.0"))
+    old = run_chunk(Numbers(), plan(1)[0], folder._replace(roots=(), version="0.0"))
     assert isinstance(old, FailedChunk)
     assert "install the same version" in old.reason
 
@@ -457,9 +458,13 @@ def test_a_small_listing_keeps_all_workers_busy(workers: int, chunks: int) -> No
     assert min(chunk.stop - chunk.start for chunk in found) >= LEAST[0]
 
 
-def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:
-    """A probe records the files of a root, however many directories are beside them."""
+def test_a_file_is_remembered_among_many_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers look for the files of a root, however many directories are beside them."""
+    root = tmp_path / "root"
     for number in range(1500):
-        (tmp_path / f"{number:04}").mkdir()
-    (tmp_path / "declared").touch()
-    assert "declared" in MountProbe.of(str(tmp_path)).names
+        (root / f"{number:04}").mkdir(parents=True)
+    (root / "declared").touch()
+    monkeypatch.setattr(Rooted, "root", str(root))
+    [(path, names)] = work_folder(tmp_path / "work", 1).for_workers(Rooted()).roots
+    assert path == str(root)
+    assert "declared" in names

@@ -14,10 +14,8 @@ from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.validate import validate_many
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import SpillError
-from pressmark.jobs.chunks import BYTES, Chunk
-from pressmark.jobs.listing import ListingLine, read_listing, write_listing
-from pressmark.jobs.receipt_builder import ReceiptBuilder
-from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.chunks import BYTES, Chunk, ListingLine, read_listing, write_listing
+from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
 
 __all__ = ["ValidateBags"]

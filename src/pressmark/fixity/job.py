@@ -14,10 +14,8 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk
 from pressmark.fs.names import glob_matcher
-from pressmark.jobs.chunks import BYTES, FILES, Chunk
-from pressmark.jobs.listing import ListingLine, read_listing, require_outside, write_listing
-from pressmark.jobs.receipt_builder import ReceiptBuilder
-from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing, require_outside, write_listing
+from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.threads import resolve_threads
 

@@ -19,22 +19,28 @@ if TYPE_CHECKING:
         Chunk as Chunk,
         ChunkBuilder as ChunkBuilder,
     )
-    from pressmark.jobs.dask import dask_client as dask_client, run_dask as run_dask
-    from pressmark.jobs.local import run_executor as run_executor, run_local as run_local
+    from pressmark.jobs.executors import (
+        dask_client as dask_client,
+        run_dask as run_dask,
+        run_executor as run_executor,
+        run_local as run_local,
+    )
     from pressmark.jobs.receipts import FailedChunk as FailedChunk, Receipt as Receipt, Summary as Summary
-    from pressmark.jobs.scheduler import OnReceipt as OnReceipt, RunOptions as RunOptions, Stop as Stop
+    from pressmark.jobs.run import (
+        OnReceipt as OnReceipt,
+        RunOptions as RunOptions,
+        Stop as Stop,
+        run_chunk as run_chunk,
+    )
     from pressmark.jobs.workdir import Job as Job, WorkFolder as WorkFolder, job_key as job_key
-    from pressmark.jobs.worker import run_chunk as run_chunk
 
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
         ".chunks": "BYTES FILES Chunk ChunkBuilder",
-        ".dask": "dask_client run_dask",
-        ".local": "run_executor run_local",
+        ".executors": "dask_client run_dask run_executor run_local",
         ".receipts": "FailedChunk Receipt Summary",
-        ".scheduler": "OnReceipt RunOptions Stop",
+        ".run": "OnReceipt RunOptions Stop run_chunk",
         ".workdir": "Job WorkFolder job_key",
-        ".worker": "run_chunk",
     },
 )

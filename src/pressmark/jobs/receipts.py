@@ -5,15 +5,19 @@ from __future__ import annotations
 import builtins
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from time import monotonic
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
+from pressmark.fs.atomic import OutputFile
 from pressmark.fs.locks import host
+from pressmark.jobs.chunks import Chunk
 
-__all__ = ["FailedChunk", "Receipt", "Summary"]
+__all__ = ["FailedChunk", "Receipt", "ReceiptBuilder", "Summary"]
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,9 @@ class Receipt:
 
         :raises ValueError: the object is not a receipt
         """
-        wanted = {one.name: _TYPES[one.name] for one in fields(cls)}
-        if set(record) != set(wanted):
+        if set(record) != set(_TYPES):
             raise ValueError("invalid receipt: keys are missing or unknown")
-        for name, types in wanted.items():
+        for name, types in _TYPES.items():
             if type(record[name]) not in types:
                 raise ValueError(f"invalid receipt: {name} is {record[name]!r}")
         if any(type(count) is not int for count in record["by_status"].values()):
@@ -109,6 +112,64 @@ def _sum(record: Mapping[str, Any]) -> str:
     return f"{crc32(json.dumps(record, sort_keys=True, separators=(',', ':')).encode()):08x}"
 
 
+class _Outputs(Protocol):
+    """A work folder, whose module imports this one."""
+
+    def writing(self, name: str) -> OutputFile: ...
+
+
+class ReceiptBuilder:
+    """Counts the items of a chunk for its receipt, and writes failed items to ``<chunk>.errors.jsonl``.
+
+    A context manager; :meth:`build` is called after its end.
+    """
+
+    def __init__(self, chunk: Chunk, work: _Outputs) -> None:
+        self.bytes = 0
+        self.by_status: Counter[str] = Counter()
+        self._errors = 0
+        self._chunk = chunk
+        self._work = work
+        self._file: OutputFile | None = None
+        self._started = monotonic()
+
+    def __enter__(self) -> ReceiptBuilder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.__exit__(kind, value, traceback)
+
+    def count(self, status: str, items: int = 1) -> None:
+        """Count items that did not fail."""
+        if items:
+            self.by_status[status] += items
+
+    def fail(self, status: str, **record: Any) -> None:
+        """Count an item that failed, and write its record."""
+        if self._file is None:
+            self._file = self._work.writing(f"{self._chunk.id}.errors.jsonl")
+        self.by_status[status] += 1
+        self._errors += 1
+        self._file.write(json.dumps({"status": status, **record}).encode() + b"\n")
+
+    def build(self, job_key: str, output: OutputFile | None, name: str | None) -> Receipt:
+        """Return the receipt of the chunk, whose output ``name`` is in place."""
+        return Receipt(
+            self._chunk.id,
+            job_key,
+            n=sum(self.by_status.values()),
+            bytes=self.bytes,
+            errors=self._errors,
+            by_status=dict(self.by_status),
+            output=name,
+            sha256=None if output is None else output.sha256,
+            seconds=Receipt.since(self._started),
+        )
+
+
 class FailedChunk(NamedTuple):
     """A chunk that a worker could not complete.
 
@@ -136,7 +197,7 @@ class Summary(NamedTuple):
     :ivar errors: number of items that failed
     :ivar by_status: number of items by status
     :ivar seconds: working time of all workers together
-    :ivar failed: chunks that failed after all retries
+    :ivar failed: chunks that failed
     :ivar stopped: why the scheduler ended early: ``stop`` or ``max_errors``; :data:`None` if it did not
     """
 

@@ -25,10 +25,11 @@ import shutil
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, is_temporary, replace_file, write_new
@@ -38,15 +39,19 @@ from pressmark.fs.locks import FileLock, LockHeldError
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt, Summary
-from pressmark.jobs.visibility import NONCE, MountProbe, Place
 from pressmark.version import __version__
 
-__all__ = ["REPORT_EVERY", "Job", "OnProgress", "WorkFolder", "job_key", "locked", "work_errors"]
+__all__ = ["REPORT_EVERY", "Job", "OnProgress", "WorkFolder", "WorkerFolder", "job_key", "locked", "work_errors"]
 
-RUN, PLAN, LOCK, RECEIPTS, OUTPUT = "run.json", "plan.jsonl", "driver.lock", "receipts", "output"
+RUN, PLAN, NONCE, LOCK = "run.json", "plan.jsonl", "nonce", "driver.lock"
+RECEIPTS, OUTPUT = "receipts", "output"
 _FORMAT = 1
 REPORT_EVERY = 0.5  # seconds
-_BLOCK = 1 << 20
+# Names recorded for a root.
+_NAMES = 16
+# Entries examined to find names of files: at least, and at most. Files such as declarations stay; the object
+# directories that were found first may all be moved.
+_LOOK_AT, _LOOK_AT_MOST = 1000, 1_000_000
 _OF_ATTEMPT = re.compile(r"[^.]+\.[0-9a-f]{12}\.")
 
 
@@ -79,6 +84,41 @@ def job_key(kind: str, parameters: Mapping[str, Any], version: int = 1) -> str:
     """
     text = json.dumps([kind, version, parameters], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class WorkerFolder(NamedTuple):
+    """The location of a run, sent to its workers.
+
+    :ivar path: absolute path of the work folder
+    :ivar nonce: content of the file ``nonce`` in the work folder
+    :ivar job_key: key of the job
+    :ivar version: version of pressmark that the scheduler runs
+    :ivar roots: the other directories that a worker must see, each with some names in it: an unmounted mount point is
+        empty
+    """
+
+    path: str
+    nonce: str
+    job_key: str
+    version: str
+    roots: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def _some_names(root: str) -> tuple[str, ...]:
+    """Return some names in a directory. A worker must see one of them; the run may remove the others.
+
+    :raises OSError: it cannot be read
+    """
+    files: list[str] = []
+    directories: list[str] = []
+    with os.scandir(root) as entries:
+        for number, entry in enumerate(islice(entries, _LOOK_AT_MOST), 1):
+            some = directories if entry.is_dir(follow_symlinks=False) else files
+            if len(some) < _NAMES:
+                some.append(entry.name)
+            if len(files) == _NAMES or (files and number >= _LOOK_AT):
+                break
+    return tuple([*files, *directories][:_NAMES])
 
 
 class WorkFolder:
@@ -174,10 +214,8 @@ class WorkFolder:
         try:
             require_shared(os.fspath(folder))
             run = json.loads(read_regular(folder / RUN))
-            found = hashlib.sha256()
             with open_regular(folder / PLAN) as file:
-                while block := file.read(_BLOCK):
-                    found.update(block)
+                found = hashlib.file_digest(file, "sha256").hexdigest()
             if run["format"] != _FORMAT:
                 raise JobError(
                     str(folder), f"the run was started with pressmark {run['version']}; continue with that version"
@@ -190,7 +228,7 @@ class WorkFolder:
             raise _refused(folder, error) from error
         except (ValueError, KeyError, TypeError):
             raise JobError(str(folder), f"{RUN} is damaged; start again in another --work folder") from None
-        if found.hexdigest() != work.plan_sha256:
+        if found != work.plan_sha256:
             reason = f"{PLAN} has changed since the run started; restore it, or start again in another --work folder"
             raise JobError(str(folder), reason)
         # Workers would report another folder.
@@ -199,13 +237,13 @@ class WorkFolder:
         return work
 
     @classmethod
-    def at(cls, place: Place, on_progress: OnProgress | None = None) -> WorkFolder:
+    def at(cls, folder: WorkerFolder, on_progress: OnProgress | None = None) -> WorkFolder:
         """Return the folder for one attempt of a worker at a chunk; its output files have unique names.
 
         :param on_progress: called with the progress of the chunk; :data:`None` to write it to a file
         """
-        run = {"job_key": place.job_key, "plan_sha256": "", "parameters": {}, "version": place.version}
-        work = cls(Path(place.path), {**run, "nonce": place.nonce}, uuid.uuid4().hex[:12])
+        run = {**folder._asdict(), "plan_sha256": "", "parameters": {}}
+        work = cls(Path(folder.path), run, uuid.uuid4().hex[:12])
         work._on_progress = on_progress
         return work
 
@@ -224,19 +262,19 @@ class WorkFolder:
         what = f"different parameters ({', '.join(differ)})" if differ else "a different job or parameters"
         raise JobError(str(self.path), f"run was started with {what}; use the same or choose another --work folder")
 
-    def place(self, job: Job) -> Place:
+    def for_workers(self, job: Job) -> WorkerFolder:
         """Return the location of the run for its workers.
 
         :raises JobError: a root of the job cannot be read
         """
         roots: Iterable[str] = getattr(job, "roots", tuple)()
-        probes = []
+        seen = []
         for root in roots:
             try:
-                probes.append(MountProbe.of(os.path.abspath(root)))
+                seen.append((os.path.abspath(root), _some_names(root)))
             except OSError as error:
                 raise JobError(root, f"{error.strerror}; the run needs this directory") from None
-        return Place(str(self.path), self._nonce, self.job_key, __version__, tuple(probes))
+        return WorkerFolder(str(self.path), self._nonce, self.job_key, __version__, tuple(seen))
 
     # --- one scheduler ---------------------------------------------------------------------------------------------
 
@@ -246,38 +284,28 @@ class WorkFolder:
 
         :raises JobError: another scheduler has the lock
         """
-        if self._held:
+        with ExitStack() as stack:
+            if not self._held:
+                try:
+                    stack.enter_context(locked(self.path / LOCK))
+                except OSError as error:
+                    raise _refused(self.path, error) from error
             self._held += 1
             try:
                 yield self
             finally:
                 self._held -= 1
-            return
-        try:
-            context = locked(self.path / LOCK)
-            context.__enter__()
-        except OSError as error:
-            raise _refused(self.path, error) from error
-        self._held = 1
-        try:
-            yield self
-        finally:
-            self._held = 0
-            context.__exit__(None, None, None)
 
-    def sweep(self) -> list[str]:
-        """Remove the unfinished files of killed workers, and return their names. The folder must be locked."""
-        removed = []
+    def sweep(self) -> None:
+        """Remove the unfinished files of killed workers. The folder must be locked."""
         for folder in (self.path, self.path / RECEIPTS, self.path / OUTPUT):
             for name in os.listdir(folder):
                 if is_temporary(name):
                     with suppress(FileNotFoundError):
                         (folder / name).unlink()
-                        removed.append(name)
-        return removed
 
-    def sweep_outputs(self) -> list[str]:
-        """When every chunk has a receipt, remove the output files not named in a receipt, and return their names.
+    def sweep_outputs(self) -> None:
+        """When every chunk has a receipt, remove the output files not named in a receipt.
 
         Until then, an abandoned attempt may still write a receipt.
         """
@@ -285,16 +313,13 @@ class WorkFolder:
         for chunk in self.chunks():
             receipt = self.receipt(chunk.id)
             if receipt is None:
-                return []
+                return
             if receipt.output is not None:
                 named.add(_stem(receipt.output))
-        removed = []
         for name in os.listdir(self.path / OUTPUT):
             if _OF_ATTEMPT.match(name) and _stem(name) not in named:
                 with suppress(FileNotFoundError):
                     (self.path / OUTPUT / name).unlink()
-                    removed.append(name)
-        return removed
 
     # --- the plan -------------------------------------------------------------------------------------------------
 

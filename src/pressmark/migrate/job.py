@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import monotonic
 
-from pressmark.jobs.chunks import Chunk
-from pressmark.jobs.listing import chunk_lines
+from pressmark.jobs.chunks import Chunk, chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry

@@ -12,10 +12,8 @@ from typing import Any
 from pressmark.errors import JobError
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.jobs.chunks import BYTES, FILES, Chunk
-from pressmark.jobs.listing import ListingLine, read_listing, require_outside, write_listing
-from pressmark.jobs.receipt_builder import ReceiptBuilder
-from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing, require_outside, write_listing
+from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
 from pressmark.reports import Problem, Report

@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -17,15 +16,11 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.program import on_ctrl_c
 from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
-from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
+from pressmark.jobs import Chunk, Job, OnReceipt, Summary, WorkFolder
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
 
-# An address has a protocol or a port; a file of a scheduler has neither.
-_ADDRESS = re.compile(r"://|:[0-9]+$")
-
 Plan = Callable[[str], Iterable[Chunk]]
-OnReceipt = Callable[[Receipt], object]
 
 
 @contextlib.contextmanager
@@ -37,9 +32,7 @@ def dask_cluster(scheduler: str | None) -> Iterator[Any]:
     if scheduler is None:
         yield None
         return
-    is_address = _ADDRESS.search(scheduler) and not os.path.isfile(scheduler)
-    client = jobs.dask_client(scheduler) if is_address else jobs.dask_client(scheduler_file=scheduler)
-    with contextlib.closing(client):
+    with contextlib.closing(jobs.dask_client(scheduler)) as client:
         # Dask logs the tracebacks of a lost connection, which is reported as one error here.
         for name in list(logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":

@@ -17,7 +17,7 @@ from pressmark.errors import JobError, ReportError
 from pressmark.fs.atomic import OutputFile, Replacement
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs
-from pressmark.jobs.listing import chunk_lines
+from pressmark.jobs.chunks import chunk_lines
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, file_lines, read_entries
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.workdir import KNOWN, REMAINING, ROWS, WARNINGS, state

@@ -1,0 +1,328 @@
+"""The executors of a run: this thread, threads and processes of this machine, any other one, a Dask cluster.
+
+Documentation: https://distributed.dask.org. The package distributed is imported only when a cluster is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import multiprocessing
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice
+from multiprocessing.connection import wait
+from time import monotonic
+from typing import Any, Unpack
+
+import pressmark.threads
+from pressmark.errors import JobError
+from pressmark.jobs.receipts import Summary
+from pressmark.jobs.run import RunOptions, run
+from pressmark.jobs.workdir import Job, OnProgress, WorkFolder
+from pressmark.threads import resolve_threads
+
+__all__ = ["Processes", "dask_client", "run_dask", "run_executor", "run_local"]
+
+CLEANUP = 0.5  # seconds for interrupted workers to remove their temporary files
+CONNECT = 30.0  # seconds to wait for the Dask scheduler, and for a first worker
+# An address has a protocol or a port; a file of a scheduler has neither.
+_ADDRESS = re.compile(r"://|:[0-9]+$")
+_busy = False  # whether this worker process runs a chunk
+
+
+def run_local(
+    job: Job, work: WorkFolder, workers: int | None = None, threads: bool = False, **options: Unpack[RunOptions]
+) -> Summary:
+    """Run the chunks that have no receipt on this machine, in processes or threads.
+
+    A killed worker process is replaced and its chunk repeated. Worker processes import the main script, so a script
+    must call this below ``if __name__ == "__main__":``.
+
+    :param workers: number of workers; :data:`None` or 0 for one per core
+    :param threads: use threads of this process: equally fast for jobs that wait for disks or run native code, without
+        the 0.2 seconds that processes take to start
+    :param options: see :class:`RunOptions <pressmark.jobs.RunOptions>`
+    :raises JobError: the run cannot start or continue, or another scheduler is running it
+    :raises KeyboardInterrupt: immediately, and the next run repeats the running chunks; with several threads, after the
+        running chunks have ended, or at the second interrupt
+    """
+    count = resolve_threads(workers)
+    busy = sum(1 for _chunk in islice(work.remaining(), max(2, count)))
+    if threads and min(count, busy) < 2:
+        # More chunks would run before the first receipt is read.
+        options["window"] = min(1, options.get("window", 1))
+        return run_executor(job, work, _Inline(options.get("on_progress")), 1, **options)
+    if threads:
+        executor = ThreadPoolExecutor(count, "pressmark-job")
+        try:
+            return run_executor(job, work, executor, count, **options)
+        finally:
+            executor.shutdown(cancel_futures=True)
+    share = max(1, resolve_threads(None) // max(1, min(count, busy)))
+    with Processes(count, type(job).__module__, share) as processes:
+        return run(job, work, processes, count, renew=processes.renew, interrupt=processes.interrupt, **options)
+
+
+def run_executor(
+    job: Job, work: WorkFolder, executor: Executor, workers: int, **options: Unpack[RunOptions]
+) -> Summary:
+    """Run the chunks that have no receipt with any executor: see :func:`run_local`.
+
+    :param executor: an executor, for example ``mpi4py.futures.MPIPoolExecutor``; only its ``submit`` is called
+    :param workers: number of workers of the executor
+    :raises JobError: the run cannot start or continue, the executor broke, or another scheduler is running it
+    """
+
+    def renew() -> None:
+        raise JobError("executor", "the executor is broken; run again with a new one (finished chunks are kept)")
+
+    return run(job, work, executor, workers, renew=renew, **options)
+
+
+def run_dask(
+    job: Job, work: WorkFolder, client: Any, workers: int | None = None, **options: Unpack[RunOptions]
+) -> Summary:
+    """Run the chunks that have no receipt on a Dask cluster: see :func:`run_local <pressmark.jobs.run_local>`.
+
+    All machines must see the work folder, and the files that the job reads and writes, under the same paths. Dask
+    replaces a worker that dies. If the Dask scheduler is lost, the run ends with an error and can be resumed.
+
+    :param client: a :class:`distributed.Client`, for example from :func:`dask_client`; it is not closed
+    :param workers: chunks run at a time; :data:`None` for the number of threads of the cluster
+    :raises JobError: the run cannot start or continue, the Dask scheduler was lost, or another scheduler is running it
+    """
+    executor = _Dask(client)
+    return run_executor(job, work, executor, executor.workers() if workers is None else workers, **options)
+
+
+class _Inline(Executor):
+    """The calling thread: an interrupt ends its chunk at once."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self._on_progress = on_progress
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, self._on_progress, **kwargs))
+        return future
+
+
+class Processes(Executor):
+    """Processes on this machine, which can be replaced and interrupted.
+
+    :param workers: number of processes
+    :param module: imported once, before the processes are forked
+    :param threads: number of cores for each process; :data:`None` for all
+    """
+
+    def __init__(self, workers: int, module: str = "pressmark.jobs.run", threads: int | None = None) -> None:
+        # Not fork: a copy of this process would wait forever for the locks of its threads.
+        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._context = multiprocessing.get_context(method)
+        if method == "forkserver":
+            self._context.set_forkserver_preload(["__main__", module])
+            from multiprocessing import forkserver, resource_tracker
+
+            resource_tracker.ensure_running()  # it unblocks SIGINT
+            with _blocking_ctrl_c():
+                forkserver.ensure_running()
+        self._count = workers
+        self._threads = threads
+        self._executor = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self._count, self._context, _begin, (self._threads,))
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        # This may start a process, which is not known before it has started.
+        with _deferred_signals():
+            return self._executor.submit(_run_interruptible, fn, *args, **kwargs)
+
+    def renew(self) -> None:
+        """Replace the processes after one of them died.
+
+        :raises JobError: they die when they start
+        """
+        self.shutdown()
+        self._executor = self._start()
+        try:
+            self._executor.submit(os.getpid).result()
+        except BrokenExecutor:
+            reason = 'worker processes exit at startup; in a script, start the run under if __name__ == "__main__":'
+            raise JobError("workers", reason) from None
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
+        """Shut the executor down, after ending the processes of a broken one: an idle process may miss its signal."""
+        if getattr(self._executor, "_broken", False):
+            self.interrupt()
+        self._executor.shutdown(wait, cancel_futures=cancel_futures)
+
+    def interrupt(self) -> None:
+        """End the worker processes after giving them a moment to remove their temporary files."""
+        processes: list[Any] = list((getattr(self._executor, "_processes", None) or {}).values())
+        try:
+            for process in processes:
+                process.terminate()
+            left = [process.sentinel for process in processes]
+            end = monotonic() + CLEANUP
+            while left and (seconds := end - monotonic()) > 0:
+                ended = wait(left, seconds)
+                left = [sentinel for sentinel in left if sentinel not in ended]
+        finally:
+            for process in processes:
+                process.kill()
+
+
+@contextlib.contextmanager
+def _blocking_ctrl_c() -> Iterator[None]:
+    """Handle Ctrl-C after the block, and never in processes started in it: the fork server would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _deferred_signals() -> Iterator[None]:
+    """Handle signals that end the run after the block."""
+    caught: list[tuple[int, Any]] = []
+    before: dict[int, Any] = {}
+    with contextlib.suppress(ValueError):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and callable(signal.getsignal(number)):
+                before[number] = signal.signal(number, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if caught:
+            before[caught[0][0]](*caught[0])
+
+
+def _run_interruptible(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a worker process, which ends if it is interrupted."""
+    global _busy
+    _busy = True
+    try:
+        return function(*arguments)
+    except KeyboardInterrupt:
+        os._exit(1)
+    finally:
+        _busy = False
+
+
+def _interrupt(number: int, _frame: Any) -> None:
+    """Interrupt the chunk of a worker process, or end the process if it has none."""
+    if not _busy:
+        os._exit(1)
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _begin(threads: int | None) -> None:
+    """Prepare a worker process: it uses its share of the cores, and ends with the scheduler, which handles Ctrl-C."""
+    if threads:
+        pressmark.threads.limit = threads
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _interrupt)
+    # Exempts the imported modules from collections, which would copy the pages shared with the fork server.
+    gc.freeze()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: Any) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
+# --- Dask -------------------------------------------------------------------------------------------------------------
+
+
+def dask_client(scheduler: str | os.PathLike[str], *, timeout: float = CONNECT) -> Any:
+    """Return a :class:`distributed.Client`, connected to a Dask scheduler.
+
+    :param scheduler: address of the scheduler, for example ``tcp://node1:8786``, or the file that
+        ``dask scheduler --scheduler-file`` wrote
+    :param timeout: seconds to wait for the scheduler
+    :raises JobError: the scheduler cannot be reached, or distributed is not installed
+    """
+    where = os.fspath(scheduler)
+    try:
+        distributed = importlib.import_module("distributed")
+    except ModuleNotFoundError as error:
+        if error.name not in ("distributed", "dask"):
+            raise
+        raise JobError(where, "package distributed not installed; pip install 'pressmark[dask]'") from None
+    if os.path.isfile(where):
+        how = {"scheduler_file": where}
+    elif _ADDRESS.search(where):
+        how = {"address": where}
+    else:
+        raise JobError(where, "file not found; start the Dask scheduler with --scheduler-file")
+    try:
+        return distributed.Client(**how, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError) as error:
+        text = " ".join(str(error).split())
+        raise JobError(where, f"Dask scheduler unreachable ({text})") from None
+
+
+class _Dask(Executor):
+    """The workers of a Dask cluster.
+
+    Unlike ``client.get_executor()``, it never withdraws a chunk: Dask does not report which have started, and does not
+    stop those that it cancels. It reports the loss of the scheduler as such.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._address = str(client.scheduler.address) if client.scheduler is not None else "the Dask cluster"
+        self._killed: type[Exception] = importlib.import_module("distributed").KilledWorker
+
+    def workers(self) -> int:
+        """Return the number of threads of the cluster.
+
+        :raises JobError: it has no workers, or the scheduler was lost
+        """
+        try:
+            self._client.wait_for_workers(1, timeout=CONNECT)
+            return sum(self._client.nthreads().values())
+        except TimeoutError:
+            raise JobError(self._address, "the Dask scheduler has no workers; start a Dask worker") from None
+        except OSError:
+            raise self._lost() from None
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # so that it cannot be cancelled
+        try:
+            task = self._client.submit(fn, *args, **kwargs, pure=False)
+        except Exception:
+            if self._client.status != "running":
+                raise self._lost() from None
+            raise
+        task.add_done_callback(lambda task: self._finish(task, future))
+        return future
+
+    def _finish(self, task: Any, future: Future[Any]) -> None:
+        """Pass the outcome of a Dask task on."""
+        try:
+            future.set_result(task.result())
+        except Exception as error:
+            if self._client.status != "running":
+                future.set_exception(self._lost())
+            else:
+                future.set_exception(BrokenExecutor() if isinstance(error, self._killed) else error)
+
+    def _lost(self) -> JobError:
+        return JobError(self._address, "connection to the Dask scheduler lost (finished chunks are kept)")
