@@ -17,13 +17,9 @@ import pytest
 from click.testing import Result
 from hypothesis import example, given, strategies as st
 
-from pressmark.cli.common import gzipped
-from pressmark.cli.common.files import InputStream
-from pressmark.cli.common.tables import text
-from pressmark.cli.common.tables.columns import ColumnSpec
-from pressmark.cli.common.tables.mapper import Mapper
-from pressmark.layouts import FlatDirect, Pairtree
-from pressmark.tabular import delimited, detection
+from pressmark.layouts import FlatDirect, Pairtree, file_mapping
+from pressmark.tabular import delimited, formats, gzipped, text
+from pressmark.tabular.columns import Column
 
 from .conftest import COMMAND, Call, Run, environment, feed_endlessly
 
@@ -166,7 +162,7 @@ def test_unusual_fields(tmp_path: Path, data: bytes, expected: list[bytes | None
     """A row has its field, or an error that harms no other row."""
     (tmp_path / "ids.csv").write_bytes(b"n,id\n" + data)
     with open(tmp_path / "ids.csv", "rb") as source:
-        reader = text.TextReader(InputStream(source, "ids.csv"), delimited.CSV, ColumnSpec("id", True, ""))
+        reader = text.TextReader(formats.open_list(source, "csv"), "csv", Column("id"))
         blocks = list(reader.blocks())
     items = [None if index in block.faults else item for block in blocks for index, item in enumerate(block.items)]
     assert items == expected
@@ -207,7 +203,7 @@ def path_of(identifier: bytes) -> bytes:
 def is_no_text(table: bytes) -> bool:
     """Whether the first bytes are a byte-order mark, or those of another kind of file."""
     marks = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-    return table.startswith(marks) or any(pattern.match(table) for pattern, _what in detection._FOREIGN)
+    return table.startswith(marks) or any(pattern.match(table) for pattern, _what in formats._FOREIGN)
 
 
 @given(tables(raw.map(lambda field: field.translate(None, b"\t\n\r"))), SMALL_BLOCKS)
@@ -298,27 +294,8 @@ def test_whole_blocks_and_single_rows_agree(
         options += ["--delimiter", "," if kind == "csv" else r"\t"]
         with blocks_of(block), pytest.MonkeyPatch.context() as patch:
             whole = outcome(call("map", layout, *options, stdin=table))
-            patch.setattr(Mapper, "fields", lambda *_: None)
+            patch.setattr(file_mapping._Mapper, "fields", lambda *_: None)
             assert outcome(call("map", layout, *options, stdin=table)) == whole
-
-
-@given(tables(csv_fields().filter(lambda field: not any(byte in field for byte in b"\t\n\r"))))
-def test_csv_becomes_tsv_and_back(call: Call, table: tuple[list[list[bytes]], int, list[bytes]]) -> None:
-    """Fields keep their values from CSV to TSV and back."""
-    rows, _, ends = table
-    given_ = b"".join(b",".join(row) + end for row, end in zip(rows, ends, strict=True))
-    if is_no_text(given_):
-        return
-    Path("in.csv").write_bytes(given_)
-    options = ["--column", "1", "--no-header", "--on-error", "empty"]
-    call("map", "0003", "in.csv", *options, "--delimiter", ",", "-o", "out.tsv")
-    read = [row.split(b"\t")[:-1] for row in Path("out.tsv").read_bytes().split(b"\n")[:-1]]
-    assert read == [list(map(meaning, row)) for row in rows]
-    if is_no_text(Path("out.tsv").read_bytes()):
-        return
-    call("map", "0003", "out.tsv", *options, "--delimiter", r"\t", "-o", "back.csv")
-    back = csv.reader(io.StringIO(Path("back.csv").read_bytes().decode("latin-1"), newline=""))
-    assert [[field.encode("latin-1") for field in row[:-2]] for row in back] == read
 
 
 # --- rows that fail -----------------------------------------------------------------------------------------------
@@ -409,26 +386,6 @@ def test_fields_with_line_feeds_and_nul(call: Call) -> None:
     )
     assert result.stdout_bytes == b'"a\nb",a^/0a/b\nc\0,c^/00\n'
     assert result.stderr.startswith("pressmark: <stdin>:4: '': identifier is empty\n")
-
-
-def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
-    """A row with a field that TSV cannot hold fails, and cannot be written with an empty result either."""
-    (tmp_path / "in.csv").write_bytes(b'a,"1\n2"\nb,c\n')
-    call_ = ["map", "0002", "in.csv", "--column", "1", "--no-header", "-o", "out.tsv", "--on-error"]
-    line = "pressmark: in.csv:1: 'a': field 2 contains a TAB or a line break, which TSV does not allow\n"
-    for on_error in ("stop", "empty"):
-        result = call(*call_, on_error)
-        assert (result.stderr, result.exit_code, os.listdir(tmp_path)) == (line, 1, ["in.csv"])
-    assert call(*call_, "skip").stderr.startswith(line)
-    assert (tmp_path / "out.tsv").read_bytes() == b"b\tc\tb\n"
-
-
-def test_malformed_rows_are_converted(call: Call, tmp_path: Path) -> None:
-    """With an empty result, a malformed row keeps its content in the other format as well."""
-    (tmp_path / "in.csv").write_bytes(b'id,t\na,""\nb\n"c"d,"e"\n')
-    result = call("map", "0002", "in.csv", "--column", "id", "-o", "out.tsv", "--on-error", "empty")
-    assert (result.stderr.count("\n"), result.exit_code) == (3, 1)
-    assert (tmp_path / "out.tsv").read_bytes() == b'id\tt\tpath\na\t\ta\nb\t\n"c"d\te\t\n'
 
 
 def test_many_failures_are_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -535,6 +492,9 @@ def test_a_long_field(call: Call) -> None:
 # --- usage errors -------------------------------------------------------------------------------------------------
 
 
+NAMES = {"csv": "CSV", "tsv": "TSV", "jsonl": "JSON lines", "pq": "Parquet", "txt": "lines"}
+
+
 @pytest.mark.parametrize(
     ("call_", "line"),
     [
@@ -578,7 +538,7 @@ def test_a_long_field(call: Call) -> None:
         (["t.csv", "--column", "id", "--as", ""], "--as: column name is empty"),
         (["t.tsv", "--column", "id", "--as", "a\tb"], "--as 'a\\tb': not allowed in a TSV field"),
         (
-            ["t.csv", "--column", "id", "--as", "\udcff", "-o", "o.pq"],
+            ["t.pq", "--column", "id", "--as", "\udcff", "-o", "o.pq"],
             "--as '\\xff': column names in Parquet must be UTF-8",
         ),
         (
@@ -589,7 +549,16 @@ def test_a_long_field(call: Call) -> None:
             ["t.pq", "--column", "id"],
             "Parquet cannot be written to standard output; use -o OUTPUT",
         ),
-        (["t.pq", "--column", "id", "-o", "o.txt"], "o.txt: unsupported output format; use .csv, .tsv or .parquet"),
+        *(
+            (
+                [f"t.{source}", "--column", "id", "-o", f"o.{target}"],
+                f"o.{target}: {NAMES[source]} cannot be written as {NAMES[target]}; convert the table with DuckDB or"
+                " pyarrow",
+            )
+            for source in ("csv", "tsv", "jsonl", "pq")
+            for target in ("csv", "tsv", "jsonl", "pq", *(["txt"] if source == "pq" else []))
+            if source != target
+        ),
         (["t.pq", "--column", "id", "-o", "o.pq.gz"], "o.pq.gz: Parquet output cannot be gzipped; omit .gz"),
         (["t.pq.gz", "--column", "id", "-o", "o.pq"], "t.pq.gz: gzipped Parquet is not supported; decompress it first"),
         (["missing.csv", "--column", "id"], "missing.csv: No such file or directory"),
@@ -610,13 +579,12 @@ def test_usage_errors(call: Call, tmp_path: Path, call_: list[str], line: str) -
         ("o.csv", b"id,t,path\na,x,a\n"),
         ("o", b"id,t,path\na,x,a\n"),
         ("o.txt", b"id,t,path\na,x,a\n"),
-        ("o.tsv", b"id\tt\tpath\na\tx\ta\n"),
         ("o.csv.gz", b"id,t,path\na,x,a\n"),
-        ("o.TSV.GZ", b"id\tt\tpath\na\tx\ta\n"),
+        ("o.CSV.GZ", b"id,t,path\na,x,a\n"),
     ],
 )
 def test_kinds_of_output(call: Call, tmp_path: Path, output: str | None, expected: bytes) -> None:
-    """The format of OUTPUT follows its extension, else the format of FILE; .gz compresses it."""
+    """OUTPUT has the format of FILE; .gz compresses it."""
     (tmp_path / "t.csv").write_bytes(b"id,t\na,x\n")
     result = call("map", "0002", "t.csv", "--column", "id", *([] if output is None else ["-o", output]))
     written = result.stdout_bytes if output in (None, "-") else (tmp_path / str(output)).read_bytes()
@@ -677,12 +645,10 @@ def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> N
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
 def test_gunzip_inverts_gzip(members: list[bytes], read: int, size: int) -> None:
     """Reads of any size return the full number of bytes until the end."""
-    from pressmark.cli.common.files import InputStream
-
     packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
     before, gzipped.READ_BYTES = gzipped.READ_BYTES, read
     try:
-        source = gzipped.GunzippedStream(InputStream(io.BytesIO(packed), "x"))
+        source = gzipped.GunzippedStream(io.BytesIO(packed), "x")
         parts = list(iter(lambda: source.read(size), b""))
     finally:
         gzipped.READ_BYTES = before

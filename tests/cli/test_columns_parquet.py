@@ -19,18 +19,17 @@ from time import sleep
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
-from pressmark.cli.common.files import InputStream, OutputStream
-from pressmark.cli.common.tables.columns import ColumnSpec
+from pressmark.cli.common.files import OutputStream
 from pressmark.layouts import HashAndIdNTuple, Pairtree
+from pressmark.tabular.columns import Column
 
 from .conftest import Call, Run, environment
 
 pa: Any = pytest.importorskip("pyarrow")
 pq: Any = pytest.importorskip("pyarrow.parquet")
 
-from pressmark.cli.common.tables import parquet  # noqa: E402 - it needs pyarrow
+from pressmark.tabular import parquet  # noqa: E402 - it needs pyarrow
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -153,7 +152,7 @@ def test_long_rows_come_few_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "in.pq").stat().st_size < 100_000
     monkeypatch.setattr(parquet, "BATCH_BYTES", 50_000)
     with open(tmp_path / "in.pq", "rb") as file:
-        blocks = list(parquet.ParquetReader(InputStream(file, "in.pq"), ColumnSpec("id", True, "path")).blocks())
+        blocks = list(parquet.ParquetReader(file, "in.pq", Column("id")).blocks())
     assert max(map(len, blocks)) < 50
     assert [blocks[0].number(0), blocks[1].number(0)] == [1, 1 + len(blocks[0])]
     assert sum(map(len, blocks)) == 1000
@@ -255,122 +254,6 @@ def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
         assert written(tmp_path / "out.pq") == ["a", None, None]
 
 
-# --- from one kind to another -------------------------------------------------------------------------------------
-
-
-def test_parquet_becomes_text(call: Call, tmp_path: Path) -> None:
-    """Null and the empty string become empty fields, numbers and dates their usual text."""
-    table = rich_table().drop_columns(["list", "struct", "map", "fixed"]).slice(0, 2)
-    pq.write_table(table, tmp_path / "in.pq")
-    for name, separator in (("out.csv", ","), ("out.tsv", "\t")):
-        assert call("map", "pairtree", "in.pq", "--column", "id", "-o", name).stderr == ""
-        assert [line.split(separator) for line in (tmp_path / name).read_text().splitlines()] == [
-            ["id", "when", "price", "word", "flag", "nothing", "path"],
-            ["abc", "2024-01-02 00:00:00.000000Z", "1.50", "w", "true", "", "ab/c"],
-            ["d", "", "", "", "", "", "d"],
-        ]
-
-
-def test_parquet_that_does_not_fit_text(call: Call, tmp_path: Path) -> None:
-    """Nested columns are refused; line feeds need quotes, which TSV lacks."""
-    pq.write_table(pa.table({"id": ["a"], "l": [[1]]}), tmp_path / "in.pq")
-    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.csv")
-    assert result.stderr.startswith("pressmark: in.pq: column 'l' is list<")
-    assert result.stderr.endswith(">, which cannot be written as text\n")
-    assert (result.exit_code, os.listdir(tmp_path)) == (2, ["in.pq"])
-    pq.write_table(pa.table({"id": ["a", "b"], "t": ["1\n2", "x"]}), tmp_path / "in.pq")
-    assert call("map", "0002", "in.pq", "--column", "id", "-o", "out.csv").exit_code == 0
-    assert (tmp_path / "out.csv").read_bytes() == b'id,t,path\na,"1\n2",a\nb,x,b\n'
-    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.tsv", "--on-error", "skip")
-    assert result.stderr.startswith("pressmark: in.pq:1: 'a': field 2 contains a TAB or a line break, ")
-    assert (tmp_path / "out.tsv").read_bytes() == b"id\tt\tpath\nb\tx\tb\n"
-    pq.write_table(pa.table({"id": ["a"], "t\n": ["x"]}), tmp_path / "in.pq")
-    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.tsv")
-    assert result.stderr == "pressmark: out.tsv: column name 't\\n' is not allowed in a field\n"
-    pq.write_table(pa.table({"id": ["a"], "u": pa.array([b"\xff\xff"], pa.binary(2))}), tmp_path / "in.pq")
-    result = call("map", "0002", "in.pq", "--column", "id", "-o", "new.csv")
-    assert (result.stderr.count("\n"), result.exit_code) == (1, 1)
-    assert not (tmp_path / "new.csv").exists()
-
-
-def test_text_becomes_parquet(call: Call, tmp_path: Path) -> None:
-    """All columns are text; without a header row, numbers are their names."""
-    (tmp_path / "in.csv").write_bytes('id,"t, t"\r\nabc,"1\n2"\r\nü,\r\n'.encode())
-    assert call("map", "pairtree", "in.csv", "--column", "id", "-o", "out.pq").stderr == ""
-    out = pq.read_table(tmp_path / "out.pq")
-    assert out.schema.types == [pa.string()] * 3
-    assert out.to_pydict() == {"id": ["abc", "ü"], "t, t": ["1\n2", ""], "path": ["ab/c", "^c/3^/bc"]}
-    result = call(
-        "map",
-        "pairtree",
-        "--format",
-        "tsv",
-        "--column",
-        "2",
-        "--no-header",
-        "--as",
-        "p",
-        "-o",
-        "out.pq",
-        stdin=b'"x"\tabc\n',
-    )
-    assert result.stderr == ""
-    assert pq.read_table(tmp_path / "out.pq").to_pydict() == {"column_1": ['"x"'], "column_2": ["abc"], "p": ["ab/c"]}
-
-
-@pytest.mark.parametrize(
-    ("row", "item", "reason"),
-    [
-        (b"x", "x", "row has 1 field; the first row has 2"),
-        (b"x,y,z", "x,y,z", "row has 3 fields; the first row has 2"),
-        (b"x,\xff", "x", "field 2 is not UTF-8, which Parquet requires"),
-    ],
-)
-def test_text_that_does_not_fit_parquet(call: Call, tmp_path: Path, row: bytes, item: str, reason: str) -> None:
-    """A row that is not UTF-8 cannot be written with a null either; only --on-error skip works."""
-    table = b"id,t\na,b\n" + row + b"\nc,d\n,e\n"
-    call_ = ["map", "0002", "--format", "csv", "--column", "id", "-o", "out.pq", "--on-error"]
-    line = f"pressmark: <stdin>:3: '{item}': {reason}\n"
-    for on_error in ("stop", "empty"):
-        result = call(*call_, on_error, stdin=table)
-        assert (result.stderr, result.exit_code, os.listdir(tmp_path)) == (line, 1, [])
-    assert call(*call_, "skip", stdin=table).stderr.startswith(line)
-    assert written(tmp_path / "out.pq") == ["a", "c"]
-    result = call(*call_, "empty", stdin=b"id,t\na,b\n,e\n")
-    assert written(tmp_path / "out.pq") == ["a", None]
-
-
-def test_results_that_do_not_fit_parquet(call: Call, tmp_path: Path) -> None:
-    """With --on-error empty, an identifier that is not UTF-8 is null."""
-    call_ = ["unmap", "pairtree", "--format", "csv", "--column", "p", "-o", "out.pq", "--on-error", "empty"]
-    result = call(*call_, stdin=b"p\nab\n^f/f\n")
-    line = "<stdin>:3: '^f/f': result is not UTF-8, which Parquet requires"
-    assert result.stderr == f"pressmark: {line}\npressmark: 1 of 2 paths failed\n"
-    assert written(tmp_path / "out.pq", "identifier") == ["ab", None]
-
-
-def test_names_that_do_not_fit_parquet(call: Call) -> None:
-    """Column names must be UTF-8."""
-    result = call("map", "0002", "--format", "csv", "--column", "id", "-o", "o.pq", stdin=b"id,\xff\n")
-    assert result.stderr == "pressmark: <stdin>: column name '\\xff' is not UTF-8\n"
-    options = ["--format", "csv", "--column", "1", "--no-header", "--as", "column_1"]
-    result = call("map", "0002", *options, "-o", "o.pq", stdin=b"a\n")
-    assert result.stderr == "pressmark: <stdin>: column 'column_1' already exists; use --as NAME\n"
-
-
-@given(st.lists(st.tuples(st.text(max_size=5), st.none() | st.text(max_size=5)), max_size=20))
-def test_parquet_becomes_csv_and_back(call: Call, rows: list[tuple[str, str | None]]) -> None:
-    """Text is preserved from Parquet to CSV and back; null becomes empty."""
-    columns = {"id": [f"x{one}" for one, _ in rows], "t": [other for _, other in rows]}
-    pq.write_table(pa.table(columns, pa.schema([("id", pa.string()), ("t", pa.string())])), "in.pq")
-    assert call("map", "pairtree", "in.pq", "--column", "id", "-o", "out.csv").exit_code == 0
-    assert call("unmap", "pairtree", "out.csv", "--column", "path", "-o", "back.pq").exit_code == 0
-    back = pq.read_table("back.pq").to_pydict()
-    assert back["id"] == back["identifier"] == columns["id"]
-    assert back["path"] == Pairtree().map_ids(columns["id"])
-    assert back["t"] == [text or "" for text in columns["t"]]
-
-
 # --- unusable files -----------------------------------------------------------------------------------------------
 
 
@@ -424,11 +307,10 @@ def whole_file() -> bytes:
     ],
     ids=["empty", "text", "magic", "half", "all but a byte", "second half", "pages"],
 )
-@pytest.mark.parametrize("output", ["out.pq", "out.csv"])
-def test_broken_files(call: Call, tmp_path: Path, damage: Callable[[bytes], bytes], output: str) -> None:
+def test_broken_files(call: Call, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     """A damaged file is a one-line error with its name, and no output is left."""
     (tmp_path / "in.pq").write_bytes(damage(whole_file()))
-    result = call("map", "0002", "in.pq", "--column", "id", "-o", output)
+    result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq")
     assert (result.stdout, result.stderr.count("\n"), result.exit_code) == ("", 1, 1)
     assert result.stderr.startswith("pressmark: in.pq: ")
     assert os.listdir(tmp_path) == ["in.pq"]
@@ -627,11 +509,7 @@ def test_standard_input(run: Run, ids: Path) -> None:
     assert written(ids / "out.pq") == [f"id-{n}" for n in range(1000)]
 
 
-@pytest.mark.parametrize(
-    ("call_", "verb"),
-    [(["in.pq", "-o", "out.csv"], "reading"), (["in.csv", "-o", "out.pq"], "writing")],
-)
-def test_without_pyarrow(ids: Path, call_: list[str], verb: str) -> None:
+def test_without_pyarrow(ids: Path) -> None:
     """Without pyarrow, one line names the package to install; CSV and TSV do not need it."""
     (ids / "in.csv").write_bytes(b"id\na\n")
     code = "import sys; sys.modules['pyarrow'] = None; from pressmark.cli import main; main(sys.argv[1:])"
@@ -645,8 +523,8 @@ def test_without_pyarrow(ids: Path, call_: list[str], verb: str) -> None:
             check=False,
         )
 
-    done = call(*call_)
-    line = f"pressmark: {verb} Parquet needs pyarrow: pip install 'pressmark[arrow]'\n"
+    done = call("in.pq", "-o", "out.pq")
+    line = "pressmark: reading Parquet needs pyarrow: pip install 'pressmark[arrow]'\n"
     assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", line, 2)
     assert sorted(os.listdir(ids)) == ["in.csv", "in.pq"]
     assert call("in.csv").stdout == b"id,path\na,a\n"

@@ -17,7 +17,9 @@ from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
+    from pressmark.layouts.file_mapping import ItemFile
     from pressmark.layouts.streams import LineCounts, LineErrors
+    from pressmark.tabular.formats import Crlf
 
 __all__ = [
     "CLASSES",
@@ -418,6 +420,77 @@ class Layout(ABC):
 
         return pass_lines(self._mapping(), src, dst, delimiter, threads, on_error, both, False, on_failure, on_progress)
 
+    def map_file(
+        self,
+        source: ItemFile,
+        destination: ItemFile,
+        *,
+        column: str | int | None = None,
+        format: Literal["lines", "csv", "tsv", "jsonl", "parquet"] | None = None,
+        header: bool | None = None,
+        result: str | None = None,
+        delimiter: str | None = None,
+        crlf: Crlf | None = None,
+        null: bool = False,
+        both: bool = False,
+        on_error: LineErrors = "raise",
+        threads: int | None = None,
+        on_failure: Callable[[IdentifierError], None] | None = None,
+        on_progress: Callable[[LineCounts], None] | None = None,
+    ) -> LineCounts:
+        """Write the paths of the identifiers of a file to another one, in constant memory.
+
+        A file is a list of lines or, with ``column``, a table: CSV, TSV, JSON lines or Parquet, of which each row is
+        written with its path as a new last column. A table is written in its own format; text formats keep their bytes,
+        Parquet its schema, metadata and compression.
+
+        >>> layout = pressmark.layout("0003")
+        >>> layout.map_file("table.csv", "paths.csv.gz", column="id")     # doctest: +SKIP
+        LineCounts(items=2, failed=0, bytes_read=43, bytes_written=151)
+
+        :param source: a path, decompressed if it ends in ``.gz``; or a binary stream, for Parquet a seekable one
+        :param destination: a path, compressed if it ends in ``.gz``, replaced when complete; or a binary stream
+        :param column: the column of the identifiers: its name, or its number from 1; for JSON lines, a key
+        :param format: the format of ``source``; :data:`None` decides by its suffix, lines for other names
+        :param header: the first row of CSV and TSV has the column names; required if ``column`` is a number
+        :param result: the name of the new column; :data:`None` for ``path``
+        :param delimiter: the separator of CSV; :data:`None` for a comma
+        :param crlf: for lines: ``strip`` carriage returns before line feeds and byte-order marks, or ``keep`` both
+        :param null: NUL ends items, instead of a line feed
+        :param both: for lines: write identifier, TAB, path
+        :param on_error: ``"raise"`` an error, after all earlier items; ``"skip"`` the row; or write an ``"empty"``
+            result for it (null in JSON lines and Parquet)
+        :param threads: maximum number of threads; ``None`` or ``0`` for one per core
+        :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
+        :param on_progress: called with the counts so far, after each block
+        :raises IdentifierError: an item failed, under ``"raise"``; its ``index`` counts lines, or rows of Parquet, from
+            0. A table also fails where a row cannot be written with an empty result
+        :raises FormatError: the file has another format or lacks the column, the arguments contradict each other, or
+            Parquet needs pyarrow
+        :raises TableError: the file is malformed or damaged
+        :raises OSError: a file cannot be read or written
+        :raises ValueError: ``on_error`` is unknown
+        """
+        from pressmark.layouts.file_mapping import map_file
+
+        return map_file(
+            self._mapping(),
+            source,
+            destination,
+            column,
+            format,
+            header,
+            result,
+            delimiter,
+            crlf,
+            null,
+            both,
+            on_error,
+            threads,
+            on_failure,
+            on_progress,
+        )
+
     # --- paths to identifiers -----------------------------------------------------------------------------
 
     def unmap_path(self, path: str | bytes) -> str:
@@ -500,4 +573,49 @@ class Layout(ABC):
 
         return pass_lines(
             self._unmapping(), src, dst, delimiter, threads, on_error, both, True, on_failure, on_progress
+        )
+
+    def unmap_file(
+        self,
+        source: ItemFile,
+        destination: ItemFile,
+        *,
+        column: str | int | None = None,
+        format: Literal["lines", "csv", "tsv", "jsonl", "parquet"] | None = None,
+        header: bool | None = None,
+        result: str | None = None,
+        delimiter: str | None = None,
+        crlf: Crlf | None = None,
+        null: bool = False,
+        both: bool = False,
+        on_error: LineErrors = "raise",
+        threads: int | None = None,
+        on_failure: Callable[[PathError], None] | None = None,
+        on_progress: Callable[[LineCounts], None] | None = None,
+    ) -> LineCounts:
+        """Write the identifiers of the paths of a file to another one; the inverse of :meth:`map_file`.
+
+        The new column is ``identifier``, unless ``result`` names it.
+
+        :raises PathError: an item failed, under ``"raise"``
+        :raises NotReversibleError: the layout has no inverse
+        """
+        from pressmark.layouts.file_mapping import map_file
+
+        return map_file(
+            self._unmapping(),
+            source,
+            destination,
+            column,
+            format,
+            header,
+            result,
+            delimiter,
+            crlf,
+            null,
+            both,
+            on_error,
+            threads,
+            on_failure,
+            on_progress,
         )

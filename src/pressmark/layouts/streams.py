@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 from pressmark.layouts.batch import BoundKernel
 from pressmark.threads import Threads, resolve_threads
 
-__all__ = ["LineCounts", "LineErrors", "cut_blocks", "pass_lines"]
+__all__ = ["LineCounts", "LineErrors", "check_on_error", "cut_blocks", "pass_lines"]
 
 LineErrors = Literal["raise", "skip", "empty"]
 
@@ -18,7 +18,7 @@ BLOCK_ITEMS = 1 << 16
 
 
 class LineCounts(NamedTuple):
-    """The result of :meth:`Layout.map_lines` and :meth:`Layout.unmap_lines`, and their progress.
+    """The result of :meth:`Layout.map_lines`, :meth:`Layout.map_file` and their inverses, and their progress.
 
     :ivar items: number of items, including failed ones
     :ivar failed: number of items that failed
@@ -39,6 +39,15 @@ class _Passed(NamedTuple):
     items: int
     failures: list[tuple[int, int, int, bytes]]
     bytes_read: int
+
+
+def check_on_error(on_error: str) -> None:
+    """Check what to do with failed items.
+
+    :raises ValueError: ``on_error`` is unknown
+    """
+    if on_error not in ("raise", "skip", "empty"):
+        raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
 
 
 def pass_lines(
@@ -62,8 +71,7 @@ def pass_lines(
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if both and delimiter == b"\t":
         raise ValueError("delimiter=b'\\t': both columns are separated by a TAB")
-    if on_error not in ("raise", "skip", "empty"):
-        raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
+    check_on_error(on_error)
     # Threads that hold the GIL only wait for each other.
     workers = resolve_threads(threads)
     if not bound.releases_gil:

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
-from pressmark.errors import LayoutConfigError, PressmarkError
+from pressmark.errors import FormatError, LayoutConfigError, PressmarkError, TableError
 
 __all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
 
@@ -211,6 +211,9 @@ def _endings() -> Iterator[None]:
     except LayoutConfigError as error:
         # The name of the layout is an argument, not a key.
         raise CallError(error.reason if error.key == "layout" else str(error)) from None
+    except TableError as error:
+        # A format is refused before anything is written.
+        raise (CallError if isinstance(error, FormatError) else Failure)(str(error)) from None
     except PressmarkError as error:
         raise CallError(str(error)) from None
 

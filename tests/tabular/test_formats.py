@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pressmark import Pairtree
+from pressmark.errors import FormatError
 from pressmark.layouts import streams as lines
 from pressmark.layouts.blocks import identifier_blocks
-from pressmark.tabular.detection import FormatError, ListStream, format_of, open_list
+from pressmark.tabular.formats import ListStream, format_of, open_list
 from support.implementations import Implementation
 from support.streams import Pieces
 
@@ -42,7 +43,7 @@ class Dribble(io.BytesIO):
 @given(TEXT, st.integers(0, 40), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.booleans())
 def test_a_stream_is_the_file(text: bytes, head: int, sizes: list[int], strip: bool) -> None:
     """With ``strip``, a stream is the file without each carriage return before a line feed or the end."""
-    stream = ListStream(Dribble(text[head:]), text[:head], strip=strip)
+    stream = ListStream(Dribble(text[head:]), "text", text[:head], strip=strip)
     expected = (text + b"\n").replace(b"\r\n", b"\n")[:-1] if strip else text
     assert whole(stream, sizes * (len(text) + 2)) == expected
 

@@ -1,0 +1,129 @@
+"""The column of a table whose items are mapped, and the column of the results."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from pressmark.errors import FormatError, quoted
+from pressmark.tabular.delimited import dialect_of
+from pressmark.tabular.formats import FORMATS
+
+__all__ = ["Column", "ItemMapper", "chosen_column", "index_of"]
+
+
+class Column(NamedTuple):
+    """The column to map, and the name of the column of the results.
+
+    :ivar name: its name, or its number from 1; or several names, of which the first that exists is meant
+    :ivar header: whether the first row of CSV and TSV has the column names; :data:`None` if unspecified
+    :ivar result: the name of the new column; empty without a new column
+    :ivar delimiter: the separator of CSV; :data:`None` for a comma
+    """
+
+    name: str | int | tuple[str, ...]
+    header: bool | None = True
+    result: str = ""
+    delimiter: str | None = None
+
+
+class ItemMapper(Protocol):
+    """Maps the items of a block; a failed item has no result, but a reason.
+
+    :ivar result: what a result is, for messages
+    """
+
+    result: str
+
+    def fields(self, rows: bytes, separator: bytes, index: int, width: int) -> Any:
+        """Return a field of all rows as a ``ByteColumn``, or :data:`None` if a row does not have ``width`` fields."""
+
+    def column(self, items: Any) -> tuple[Any, dict[int, str]]:
+        """Return the ``ByteColumn`` of results, empty for failed items, and their reasons by index."""
+
+    def texts(self, items: list[bytes]) -> tuple[list[bytes], dict[int, str]]:
+        """Return the results, empty for failed items, and their reasons by index."""
+
+    def array(self, array: Any) -> Any:
+        """Return the results of an Arrow array; null for null and for failed items."""
+
+    def reason(self, item: bytes | str) -> str:
+        """Return the reason why an item failed."""
+
+
+def chosen_column(
+    format: str,
+    name: str | int,
+    header: bool | None = None,
+    result: str | None = None,
+    default: str = "",
+    delimiter: str | None = None,
+) -> Column:
+    """Return the column of a call.
+
+    :param result: the name of the new column; :data:`None` for ``default``
+    :raises FormatError: the options contradict each other
+    """
+    if delimiter is not None:
+        try:
+            dialect_of(format, delimiter)
+        except ValueError as error:
+            raise FormatError("", f"--{error}") from None
+    number = isinstance(name, int)
+    if name == 0:
+        raise FormatError("", "--column 0: columns are numbered from 1")
+    if format in ("parquet", "jsonl"):
+        if header is not None:
+            raise FormatError("", f"--{'header' if header else 'no-header'} applies to CSV and TSV only")
+        if format == "jsonl" and number:
+            raise FormatError("", f"--column {name}: JSON lines have keys, not numbered columns; use the name of a key")
+        header = True
+    elif header is None and not number:
+        header = True
+    if isinstance(name, str) and not header:
+        raise FormatError("", f"--column {quoted(name)}: columns have no names without a header row; use a number")
+    if result is not None:
+        if header is False:
+            raise FormatError("", "--as: the new column has no name without a header row; use --header if there is one")
+        _check_name(result, format)
+    return Column(name, header, default if result is None else result, delimiter)
+
+
+def index_of(column: Column, names: list[str], file: str) -> int:
+    """Return the index of the column among ``names``, the columns of ``file``.
+
+    :raises FormatError: it does not exist, or is not unique; or the new column exists
+    """
+    listed = ", ".join(names[:20]) + (f" … ({len(names)} in all)" if len(names) > 20 else "")
+    if isinstance(column.name, int):
+        if column.name > len(names):
+            raise FormatError(file, f"column {column.name} not found; columns: {listed}")
+        index = column.name - 1
+    else:
+        wanted = (column.name,) if isinstance(column.name, str) else column.name
+        found = next((name for name in wanted if name in names), None)
+        if found is None:
+            missing = quoted(wanted[0]) if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
+            raise FormatError(file, f"column {missing} not found; columns: {listed}")
+        if names.count(found) > 1:
+            raise FormatError(file, f"column {quoted(found)} is not unique; use its number")
+        index = names.index(found)
+    if column.result and column.result in names:
+        raise FormatError(file, f"column {quoted(column.result)} already exists; use --as NAME")
+    return index
+
+
+def _check_name(name: str, format: str) -> None:
+    if not name:
+        raise FormatError("", "--as: column name is empty")
+    if format == "tsv" and any(character in name for character in "\t\n\r"):
+        raise FormatError("", f"--as {quoted(name)}: not allowed in a TSV field")
+    if format in ("parquet", "jsonl") and not _is_text(name):
+        raise FormatError("", f"--as {quoted(name)}: column names in {FORMATS[format]} must be UTF-8")
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
