@@ -17,7 +17,7 @@ import pytest
 from click.testing import Result
 from hypothesis import example, given, strategies as st
 
-from pressmark.layouts import FlatDirect, Pairtree, file_mapping
+from pressmark.layouts import FlatDirect, Pairtree, table_mapping
 from pressmark.tabular import delimited, formats, gzipped, text
 from pressmark.tabular.columns import Column
 
@@ -294,7 +294,7 @@ def test_whole_blocks_and_single_rows_agree(
         options += ["--delimiter", "," if kind == "csv" else r"\t"]
         with blocks_of(block), pytest.MonkeyPatch.context() as patch:
             whole = outcome(call("map", layout, *options, stdin=table))
-            patch.setattr(file_mapping._Mapper, "fields", lambda *_: None)
+            patch.setattr(table_mapping._Mapper, "fields", lambda *_: None)
             assert outcome(call("map", layout, *options, stdin=table)) == whole
 
 

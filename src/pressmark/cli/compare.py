@@ -287,23 +287,22 @@ def _opened(
         return
     selected = column_named(column)
     name = "<stdin>" if file == "-" else file
-    format = chosen_format(name, format_name, selected, header=header, delimiter=delimiter, crlf=crlf, null=null)
-    if selected is None:
-        with open_source(file) as source:
+    format = chosen_format(
+        name, column=selected, format=format_name, header=header, delimiter=delimiter, crlf=crlf, null=null
+    )
+    with open_source(file) as source:
+        data = unpacked(source, name)
+        if selected is None:
             end = b"\0" if null else b"\n"
-            lines = open_list(
-                unpacked(source, name), name=name, delimiter=end, crlf=crlf, json_lines=format_name is None
-            )
+            lines = open_list(data, name=name, delimiter=end, crlf=crlf, json_lines=format_name is None)
             # ``compare`` reads a stream as lines that end with a line feed.
             yield _null_ended(lines) if null else lines
-        return
-    # Imported here: most runs do not read tables.
-    from pressmark.tabular.columns import chosen_column
-    from pressmark.tabular.tables import open_table, table_items
+            return
+        # Imported here: most runs do not read tables.
+        from pressmark.tabular.columns import Column
+        from pressmark.tabular.tables import open_table, table_items
 
-    chosen = chosen_column(format, selected, header, delimiter=delimiter)
-    with open_source(file) as source:
-        reader = open_table(unpacked(source, name), name, format, chosen)
+        reader = open_table(data, name, format, Column(selected, header, "", delimiter))
         with reader.column() if format == "parquet" else contextlib.nullcontext(table_items(reader)) as items:
             yield items
 

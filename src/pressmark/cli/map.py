@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -13,7 +12,7 @@ from pressmark.cli.common.options import NamedLayout, chosen_layout, column_name
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
-from pressmark.layouts import Layout, LineCounts
+from pressmark.layouts import Layout
 from pressmark.tabular.formats import Crlf, check_output, chosen_format, packed, unpacked
 
 __all__ = ["map_command", "unmap_command"]
@@ -27,7 +26,6 @@ class _Direction(NamedTuple):
     items: str
     item: str
     result: str
-    file: Callable[[Layout], Callable[..., LineCounts]]
     first: str
     more: str
 
@@ -101,7 +99,6 @@ MAP = _Direction(
     "identifiers",
     "identifier",
     "path",
-    lambda layout: layout.map_file,
     """\
   echo ark:/13030/xt12t3 | pressmark map pairtree
   pressmark map 0004 identifiers.txt -o paths.txt""",
@@ -127,7 +124,6 @@ UNMAP = _Direction(
     "paths",
     "path",
     "identifier",
-    lambda layout: layout.unmap_file,
     """\
   echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
   pressmark map 0003 identifiers.txt | pressmark unmap 0003""",
@@ -205,24 +201,22 @@ def _command(direction: _Direction, more: str) -> click.Command:
         output: str | None,
         progress: bool | None,
     ) -> int:
-        name = "<stdin>" if file in (None, "-") else str(file)
-        selected = column_named(column)
-        format = chosen_format(
-            name,
-            format_name,
-            selected,
-            header=header,
-            delimiter=delimiter,
-            crlf=crlf,
-            null=null,
-            both=both,
-            result=as_name,
-        )
-        _check_output(output, format)
-        if selected is not None:
-            from pressmark.tabular.columns import chosen_column  # most runs are about lines
-
-            chosen_column(format, selected, header, as_name, delimiter=delimiter)
+        options: dict[str, Any] = {
+            "column": column_named(column),
+            "format": format_name,
+            "header": header,
+            "result": as_name,
+            "delimiter": delimiter,
+            "crlf": crlf,
+            "null": null,
+            "both": both,
+        }
+        # Before any file is opened.
+        format = chosen_format("<stdin>" if file in (None, "-") else str(file), **options)
+        if output is not None:
+            check_output(output, format)
+        if format == "parquet" and output in (None, "-"):
+            raise CallError("Parquet cannot be written to standard output; use -o OUTPUT")
         chosen = chosen_layout(layout, settings, config)
         if direction is UNMAP:
             _require_inverse(chosen)
@@ -233,21 +227,15 @@ def _command(direction: _Direction, more: str) -> click.Command:
         ):
             try:
                 with packed(sink, sink.name) as target:
-                    counts = direction.file(chosen)(
+                    counts = chosen.map_file(
                         unpacked(source, source.name),
                         target,
-                        column=selected,
-                        format=format_name,
-                        header=header,
-                        result=as_name,
-                        delimiter=delimiter,
-                        crlf=crlf,
-                        null=null,
-                        both=both,
+                        unmap=direction is UNMAP,
                         on_error=ON_ERROR[on_error],
                         threads=threads,
                         on_failure=reporter.on_failure,
                         on_progress=reporter.on_progress,
+                        **options,
                     )
             except (IdentifierError, PathError) as error:
                 is_list_in_file = column is None and output not in (None, "-")
@@ -270,14 +258,6 @@ def _command(direction: _Direction, more: str) -> click.Command:
         return 0
 
     return command
-
-
-def _check_output(output: str | None, format: str) -> None:
-    """Refuse an output that the format does not allow, before any file is opened."""
-    if output is not None:
-        check_output(output, format)
-    if format == "parquet" and output in (None, "-"):
-        raise CallError("Parquet cannot be written to standard output; use -o OUTPUT")
 
 
 def _require_inverse(layout: Layout) -> None:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import FormatError, quoted
-from pressmark.tabular.delimited import dialect_of
-from pressmark.tabular.formats import FORMATS
 
-__all__ = ["Column", "ItemMapper", "chosen_column", "index_of"]
+__all__ = ["Column", "ItemMapper", "index_of"]
 
 
 class Column(NamedTuple):
     """The column to map, and the name of the column of the results.
 
     :ivar name: its name, or its number from 1; or several names, of which the first that exists is meant
-    :ivar header: whether the first row of CSV and TSV has the column names; :data:`None` if unspecified
+    :ivar header: whether the first row of CSV and TSV has the column names; :data:`None`: yes, unless a number needs a
+        decision
     :ivar result: the name of the new column; empty without a new column
     :ivar delimiter: the separator of CSV; :data:`None` for a comma
     """
 
     name: str | int | tuple[str, ...]
-    header: bool | None = True
+    header: bool | None = None
     result: str = ""
     delimiter: str | None = None
 
@@ -50,44 +49,6 @@ class ItemMapper(Protocol):
         """Return the reason why an item failed."""
 
 
-def chosen_column(
-    format: str,
-    name: str | int,
-    header: bool | None = None,
-    result: str | None = None,
-    default: str = "",
-    delimiter: str | None = None,
-) -> Column:
-    """Return the column of a call.
-
-    :param result: the name of the new column; :data:`None` for ``default``
-    :raises FormatError: the options contradict each other
-    """
-    if delimiter is not None:
-        try:
-            dialect_of(format, delimiter)
-        except ValueError as error:
-            raise FormatError("", f"--{error}") from None
-    number = isinstance(name, int)
-    if name == 0:
-        raise FormatError("", "--column 0: columns are numbered from 1")
-    if format in ("parquet", "jsonl"):
-        if header is not None:
-            raise FormatError("", f"--{'header' if header else 'no-header'} applies to CSV and TSV only")
-        if format == "jsonl" and number:
-            raise FormatError("", f"--column {name}: JSON lines have keys, not numbered columns; use the name of a key")
-        header = True
-    elif header is None and not number:
-        header = True
-    if isinstance(name, str) and not header:
-        raise FormatError("", f"--column {quoted(name)}: columns have no names without a header row; use a number")
-    if result is not None:
-        if header is False:
-            raise FormatError("", "--as: the new column has no name without a header row; use --header if there is one")
-        _check_name(result, format)
-    return Column(name, header, default if result is None else result, delimiter)
-
-
 def index_of(column: Column, names: list[str], file: str) -> int:
     """Return the index of the column among ``names``, the columns of ``file``.
 
@@ -110,20 +71,3 @@ def index_of(column: Column, names: list[str], file: str) -> int:
     if column.result and column.result in names:
         raise FormatError(file, f"column {quoted(column.result)} already exists; use --as NAME")
     return index
-
-
-def _check_name(name: str, format: str) -> None:
-    if not name:
-        raise FormatError("", "--as: column name is empty")
-    if format == "tsv" and any(character in name for character in "\t\n\r"):
-        raise FormatError("", f"--as {quoted(name)}: not allowed in a TSV field")
-    if format in ("parquet", "jsonl") and not _is_text(name):
-        raise FormatError("", f"--as {quoted(name)}: column names in {FORMATS[format]} must be UTF-8")
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

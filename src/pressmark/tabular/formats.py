@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from pressmark.errors import FormatError, TableError
+from pressmark.errors import FormatError, TableError, quoted
 
 __all__ = [
     "BLOCK_BYTES",
@@ -134,19 +134,20 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
 
 def chosen_format(
     name: str,
-    format: str | None,
-    column: str | int | None,
     *,
+    column: str | int | None,
+    format: str | None = None,
     header: bool | None = None,
+    result: str | None = None,
     delimiter: str | None = None,
     crlf: Crlf | None = None,
     null: bool = False,
     both: bool = False,
-    result: str | None = None,
 ) -> str:
     """Return the format of a file to map; lines if no column is chosen.
 
     :param name: the file; its suffix decides if ``format`` is :data:`None`
+    :param column: the name of the column, or its number from 1
     :param result: the name of the new column
     :raises FormatError: the options contradict each other
     """
@@ -176,7 +177,30 @@ def chosen_format(
         raise FormatError("", f"--crlf applies to lines only, not to {FORMATS[chosen]}")
     if delimiter is not None and chosen not in ("csv", "tsv"):
         raise FormatError("", f"--delimiter applies to CSV only; {name} is {FORMATS[chosen]}")
+    _check_column(chosen, column, header, result)
     return chosen
+
+
+def _check_column(format: str, column: str | int, header: bool | None, result: str | None) -> None:
+    """Refuse options of the column that contradict each other."""
+    if column == 0:
+        raise FormatError("", "--column 0: columns are numbered from 1")
+    if format in ("parquet", "jsonl") and header is not None:
+        raise FormatError("", f"--{'header' if header else 'no-header'} applies to CSV and TSV only")
+    if format == "jsonl" and isinstance(column, int):
+        raise FormatError("", f"--column {column}: JSON lines have keys, not numbered columns; use the name of a key")
+    if header is False and isinstance(column, str):
+        raise FormatError("", f"--column {quoted(column)}: columns have no names without a header row; use a number")
+    if result is None:
+        return
+    if format in ("csv", "tsv") and isinstance(column, int) and not header:
+        raise FormatError("", "--as: the new column has no name without a header row; use --header if there is one")
+    if not result:
+        raise FormatError("", "--as: column name is empty")
+    if format == "tsv" and any(character in result for character in "\t\n\r"):
+        raise FormatError("", f"--as {quoted(result)}: not allowed in a TSV field")
+    if format in ("parquet", "jsonl") and re.search("[\ud800-\udfff]", result):
+        raise FormatError("", f"--as {quoted(result)}: column names in {FORMATS[format]} must be UTF-8")
 
 
 def check_output(name: str, format: str) -> None:

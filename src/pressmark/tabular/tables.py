@@ -13,7 +13,7 @@ from pressmark.errors import FormatError, TableError, quoted
 from pressmark.tabular.columns import Column, ItemMapper
 from pressmark.tabular.formats import open_list
 
-__all__ = ["Block", "Reader", "Writer", "open_table", "open_writer", "table_items"]
+__all__ = ["Block", "Writer", "open_table", "open_writer", "table_items"]
 
 
 class Block(Protocol):
@@ -36,20 +36,6 @@ class Block(Protocol):
 
     def item(self, index: int) -> Any:
         """Return the item of a failed row for messages."""
-
-
-class Reader(Protocol):
-    """A table that is read.
-
-    :ivar name: its name in messages
-    :ivar source: its stream, with ``bytes_read``
-    """
-
-    name: str
-    source: Any
-
-    def blocks(self) -> Iterator[Any]:
-        """Yield the rows."""
 
 
 class Writer(Protocol):
@@ -102,7 +88,9 @@ class _TextWriter:
 
 
 def open_table(source: Any, name: str, format: str, column: Column) -> Any:
-    """Return the :class:`Reader` of a table, whose first rows or schema have been read.
+    """Return the reader of a table, whose first rows or schema have been read.
+
+    Its ``blocks()`` are the rows, and ``source.bytes_read`` counts the bytes read.
 
     :param source: a binary stream, decompressed; seekable for Parquet
     :param name: its name in messages

@@ -168,7 +168,11 @@ class TextReader:
 
     def __init__(self, source: ListStream, format: str, column: Column) -> None:
         assert not isinstance(column.name, tuple)
-        self.dialect = dialect = dialect_of(format, column.delimiter)
+        try:
+            self.dialect = dialect = dialect_of(format, column.delimiter)
+        except ValueError as error:
+            raise FormatError("", f"--{error}") from None
+        header = isinstance(column.name, str) if column.header is None else column.header
         self.name = source.name
         self.source = source
         self._line = 1
@@ -177,7 +181,7 @@ class TextReader:
         self._first: Rows | None = None
         first = next(self._chunks, None)
         if first is None:
-            if column.header:
+            if header:
                 raise FormatError(self.name, "empty file; no header row")
             self.width, self.index = 0, 0
             return
@@ -190,7 +194,7 @@ class TextReader:
             refuse_doubtful(fields, dialect, column.name, column.header, certain=column.delimiter is not None)
         except RowsError as error:
             raise FormatError(self.name, str(error)) from None
-        if column.header:
+        if header:
             names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
             self.index = index_of(column, names, self.name)
             end = (b"\r" if written.endswith(b"\r") else b"") + (b"" if first.open_end and rest is None else b"\n")

@@ -1,122 +1,62 @@
-"""Files through a kernel: lists of lines, and tables of which one column is mapped."""
+"""Tables through a kernel: one column is mapped."""
 
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable
+from typing import Any
 
 from pressmark.errors import IdentifierError, PathError
 from pressmark.layouts.batch import BoundKernel
 from pressmark.layouts.streams import LineCounts, LineErrors, check_on_error, pass_lines
-from pressmark.tabular.formats import Crlf, check_output, chosen_format, open_list, packed, unpacked
+from pressmark.tabular.columns import Column
+from pressmark.tabular.tables import Block, open_table, open_writer
 from pressmark.threads import resolve_threads
 
-if TYPE_CHECKING:
-    from pressmark.tabular.tables import Block
-
-__all__ = ["ItemFile", "map_file"]
-
-ItemFile = str | os.PathLike[str] | BinaryIO
+__all__ = ["map_table"]
 
 
-def map_file(
+def map_table(
     bound: BoundKernel,
-    source: ItemFile,
-    destination: ItemFile,
-    column: str | int | None,
-    format: str | None,
-    header: bool | None,
-    result: str | None,
-    delimiter: str | None,
-    crlf: Crlf | None,
-    null: bool,
-    both: bool,
+    source: Any,
+    sink: Any,
+    name: str,
+    format: str,
+    column: Column,
     on_error: LineErrors,
     threads: int | None,
     on_failure: Callable[[Any], None] | None,
     on_progress: Callable[[LineCounts], None] | None,
 ) -> LineCounts:
-    """Write the results of the items of a file to another one: see ``Layout.map_file``."""
-    name, output = _name_of(source), _name_of(destination)
-    chosen = chosen_format(
-        name,
-        format,
-        column,
-        header=header,
-        delimiter=delimiter,
-        crlf=crlf,
-        null=null,
-        both=both,
-        result=result,
-    )
-    check_output(output, chosen)
+    """Write a table with the results of a column as a new last column: see ``Layout.map_file``.
+
+    :param name: the name of ``source`` in messages
+    """
     check_on_error(on_error)
-    with _opened(source) as stream, _created(destination) as sink:
-        if column is None:
-            end = b"\0" if null else b"\n"
-            listed: Any = open_list(stream, name=name, delimiter=end, crlf=crlf, json_lines=format is None)
-            unmap = bound.error is PathError
-            return pass_lines(bound, listed, sink, end, threads, on_error, both, unmap, on_failure, on_progress)
-        # Imported here: most runs are about lines.
-        from pressmark.tabular.columns import chosen_column
-        from pressmark.tabular.tables import open_table, open_writer
-
-        mapper = _Mapper(bound, threads)
-        selected = chosen_column(chosen, column, header, result, mapper.result, delimiter)
-        reader = open_table(stream, name, chosen, selected)
-        writer = open_writer(reader, chosen, sink)
-        counts = LineCounts()
-        try:
-            writer.begin()
-            for block in reader.blocks():
-                block.map(mapper)
-                failed, kept, stop = _failures(block, on_error)
-                writer.write(block, kept)
-                for index in failed:
-                    if on_failure is not None:
-                        on_failure(_error(bound, block, index))
-                if stop is not None:
-                    raise _error(bound, block, stop)
-                items, failures = counts.items + len(block), counts.failed + len(failed)
-                counts = LineCounts(items, failures, reader.source.bytes_read, writer.bytes_written)
-                if on_progress is not None:
-                    on_progress(counts)
-            writer.finish()
-        except BaseException:
-            writer.abandon()
-            raise
-        return counts._replace(bytes_read=reader.source.bytes_read, bytes_written=writer.bytes_written)
-
-
-def _name_of(file: ItemFile) -> str:
-    name = getattr(file, "name", "") if hasattr(file, "read") or hasattr(file, "write") else os.fspath(file)
-    return name if isinstance(name, str) else ""
-
-
-@contextmanager
-def _opened(source: ItemFile) -> Iterator[Any]:
-    """Open a file to read, decompressed if its name ends in ``.gz``; a stream is used as it is."""
-    if isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as file:
-            yield unpacked(file, os.fspath(source))
-    else:
-        yield source
-
-
-@contextmanager
-def _created(destination: ItemFile) -> Iterator[Any]:
-    """Open a file to write, compressed if its name ends in ``.gz``; a stream is used as it is."""
-    if isinstance(destination, (str, os.PathLike)):
-        from pressmark.fs.atomic import open_output  # the command opens its files itself
-
-        path = os.fspath(destination)
-        with open_output(path) as file, packed(file, path) as sink:
-            yield sink
-    else:
-        yield destination
+    mapper = _Mapper(bound, threads)
+    reader = open_table(source, name, format, column)
+    writer = open_writer(reader, format, sink)
+    counts = LineCounts()
+    try:
+        writer.begin()
+        for block in reader.blocks():
+            block.map(mapper)
+            failed, kept, stop = _failures(block, on_error)
+            writer.write(block, kept)
+            for index in failed:
+                if on_failure is not None:
+                    on_failure(_error(bound, block, index))
+            if stop is not None:
+                raise _error(bound, block, stop)
+            items, failures = counts.items + len(block), counts.failed + len(failed)
+            counts = LineCounts(items, failures, reader.source.bytes_read, writer.bytes_written)
+            if on_progress is not None:
+                on_progress(counts)
+        writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise
+    return counts._replace(bytes_read=reader.source.bytes_read, bytes_written=writer.bytes_written)
 
 
 def _failures(block: Block, on_error: LineErrors) -> tuple[list[int], list[int] | None, int | None]:
