@@ -83,8 +83,8 @@ def check_list(given: object, crlf: Crlf | None = None) -> None:
     """
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
-        if _is_readable(path) and (format := (format_of(path) or "lines")) != "parquet":
-            with open_list_file(path, format, crlf):
+        if _is_readable(path) and format_of(path) != "parquet":
+            with open_list_file(path, format_of(path) or "lines", crlf):
                 pass
 
 
@@ -96,7 +96,7 @@ def check_map(given: object) -> None:
     """
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
-        if (format_of(path) or "lines") in ("jsonl", "parquet"):
+        if format_of(path) in ("jsonl", "parquet"):
             raise FormatError(path, "a map must be CSV or TSV; convert it")
         if _is_readable(path):
             with open_list_file(path, "csv"):
