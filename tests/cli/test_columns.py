@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import subprocess
-import zlib
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from hypothesis import given, strategies as st
 
 from pressmark.layouts import FlatDirect, Pairtree
 from pressmark.tabular import delimited, gzipped, text
@@ -406,20 +403,6 @@ def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> N
     result = call("map", "0002", "t.tsv.gz", "--column", "1", "--no-header", "-o", "out.tsv")
     assert result.stderr.startswith(f"pressmark: t.tsv.gz: {line}")
     assert (result.stderr.count("\n"), result.exit_code, os.listdir(tmp_path)) == (1, 1, ["t.tsv.gz"])
-
-
-@given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
-def test_gunzip_inverts_gzip(members: list[bytes], read: int, size: int) -> None:
-    """Reads of any size return the full number of bytes until the end."""
-    packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
-    before, gzipped.READ_BYTES = gzipped.READ_BYTES, read
-    try:
-        source = gzipped.GunzippedStream(io.BytesIO(packed), "x")
-        parts = list(iter(lambda: source.read(size), b""))
-    finally:
-        gzipped.READ_BYTES = before
-    assert b"".join(parts) == b"".join(members)
-    assert all(len(part) == size for part in parts[:-1])
 
 
 # --- processes ----------------------------------------------------------------------------------------------------
