@@ -76,6 +76,7 @@ def test_line_ends_of_windows(tmp_path: Path) -> None:
 def test_columns_are_named(tmp_path: Path) -> None:
     table = written(tmp_path / "ids.csv", b"id,barcode\n1,one\n2,two\n")
     assert list(read_identifiers(table, "barcode")) == ["one", "two"]
+    assert list(read_identifiers(written(tmp_path / "same.csv", b"n,id,id\n1,one,two\n"))) == ["one"]
     with pytest.raises(TableError, match="column 'shelf' not found"):
         list(read_identifiers(table, "shelf"))
     with pytest.raises(TableError, match="column source_id, id or identifier not found"):

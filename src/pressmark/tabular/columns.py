@@ -12,7 +12,7 @@ __all__ = ["Column", "ItemMapper", "index_of"]
 class Column(NamedTuple):
     """The column to map, and the name of the column of the results.
 
-    :ivar name: its name, or its number from 1; or several names, of which the first that exists is meant
+    :ivar name: its name, or its number from 1; or names, of which the first that exists is meant
     :ivar header: whether the first row of CSV and TSV has the column names; :data:`None`: yes, unless a number needs a
         decision
     :ivar result: the name of the new column; empty without a new column
@@ -54,20 +54,23 @@ def index_of(column: Column, names: list[str], file: str) -> int:
 
     :raises FormatError: it does not exist, or is not unique; or the new column exists
     """
-    listed = ", ".join(names[:20]) + (f" … ({len(names)} in all)" if len(names) > 20 else "")
     if isinstance(column.name, int):
         if column.name > len(names):
-            raise FormatError(file, f"column {column.name} not found; columns: {listed}")
+            raise FormatError(file, f"column {column.name} not found; columns: {_listed(names)}")
         index = column.name - 1
     else:
         wanted = (column.name,) if isinstance(column.name, str) else column.name
         found = next((name for name in wanted if name in names), None)
         if found is None:
             missing = quoted(wanted[0]) if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
-            raise FormatError(file, f"column {missing} not found; columns: {listed}")
-        if names.count(found) > 1:
+            raise FormatError(file, f"column {missing} not found; columns: {_listed(names)}")
+        if isinstance(column.name, str) and names.count(found) > 1:
             raise FormatError(file, f"column {quoted(found)} is not unique; use its number")
         index = names.index(found)
     if column.result and column.result in names:
         raise FormatError(file, f"column {quoted(column.result)} already exists; use --as NAME")
     return index
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (f" … ({len(names)} in all)" if len(names) > 20 else "")

@@ -61,7 +61,7 @@ def read_identifiers(given: Identifiers, column: str | None = None, crlf: Crlf |
         return
     path = os.fspath(given)
     format = format_of(path) or "lines"
-    chosen = Column(COLUMNS if column is None else column)
+    chosen = Column(COLUMNS if column is None else (column,))
     if format == "parquet":
         with _reading(path) as file:
             yield from (_decode(item) for item in open_table(file, path, format, chosen).items() if item)
