@@ -9,6 +9,7 @@ from pressmark.errors import (
     BagError as BagError,
     BagInvalidError as BagInvalidError,
     ColumnError as ColumnError,
+    FormatError as FormatError,
     IdentifierError as IdentifierError,
     JobError as JobError,
     LayoutConfigError as LayoutConfigError,
@@ -20,6 +21,7 @@ from pressmark.errors import (
     PressmarkError as PressmarkError,
     ProfileError as ProfileError,
     StoreError as StoreError,
+    TableError as TableError,
 )
 from pressmark.lazy import face
 
@@ -73,8 +75,9 @@ __all__, _part, __dir__ = face(
         ),
         "pressmark.version": "__version__",
     },
-    "BagError BagInvalidError ColumnError IdentifierError JobError LayoutConfigError LayoutConfigWarning MigrationError"
-    " NotReversibleError ObjectError PathError PressmarkError ProfileError StoreError implementation",
+    "BagError BagInvalidError ColumnError FormatError IdentifierError JobError LayoutConfigError LayoutConfigWarning"
+    " MigrationError NotReversibleError ObjectError PathError PressmarkError ProfileError StoreError TableError"
+    " implementation",
 )
 
 

@@ -8,6 +8,8 @@
     ├── PathError(path, index, reason)              + ValueError   a path cannot be mapped back
     ├── NotReversibleError(layout)                  + ValueError   the layout has no inverse
     ├── ColumnError(reason)                         + ValueError   an Arrow column is invalid or not text
+    ├── TableError(name, reason, line)              + ValueError   a list or table is malformed
+    │   └── FormatError(name, reason)               + ValueError   it has another format, or lacks the column
     ├── FixityError
     │   ├── AlgorithmError(name, reason)            + ValueError   an algorithm is unknown or not available
     │   ├── FileError(path, kind, reason)                          a file cannot be read, or has changed
@@ -45,6 +47,7 @@ __all__ = [
     "DamagedObjectError",
     "FileError",
     "FixityError",
+    "FormatError",
     "IdentifierError",
     "JobError",
     "LayoutConfigError",
@@ -60,6 +63,7 @@ __all__ = [
     "ReportError",
     "SpillError",
     "StoreError",
+    "TableError",
     "escaped",
     "quoted",
     "quoted_value",
@@ -245,6 +249,33 @@ class ColumnError(PressmarkError, ValueError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class TableError(PressmarkError, ValueError):
+    """A list or a table that is malformed or damaged.
+
+    :ivar name: the file; may be empty
+    :ivar reason: the problem and what to do, on one line
+    :ivar line: the number of the line, in Parquet of the row, from 1; :data:`None` for the whole file
+    """
+
+    kind = "table"
+
+    def __init__(self, name: str, reason: str, line: int | None = None) -> None:
+        super().__init__(name, reason, line)
+        self.name = name
+        self.reason = reason
+        self.line = line
+
+    def __str__(self) -> str:
+        place = self.name if self.line is None else f"{self.name}:{self.line}"
+        return f"{place}: {self.reason}" if place else self.reason
+
+
+class FormatError(TableError):
+    """A file of another format, or without the column; nothing was written."""
+
+    kind = "format"
 
 
 class FixityError(PressmarkError):

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import gzip
-import io
 import os
 import subprocess
-import sys
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from hypothesis import example, given, strategies as st
 
-from pressmark.cli.common import gzipped
-from pressmark.cli.common.files import InputStream
-from pressmark.cli.common.tables import text
-from pressmark.cli.common.tables.columns import ColumnSpec
-from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.layouts import FlatDirect, Pairtree
-from pressmark.tabular import delimited, detection
+from pressmark.tabular import delimited, gzipped, text
 
 from .conftest import COMMAND, Call, Run, environment, feed_endlessly
 
@@ -37,84 +25,6 @@ def outcome(result: Result) -> tuple[bytes, str, int]:
 
 
 # --- output -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "table", "expected"),
-    [
-        (["--column", "id"], b"id,t\na:1,x\nb,y\n", b"id,t,path\na:1,x,a+/1\nb,y,b\n"),
-        (["--column", "2", "--header"], b"t,id\nx,abc\n", b"t,id,path\nx,abc,ab/c\n"),
-        (["--column", "2", "--no-header"], b"x,abc\ny,d\n", b"x,abc,ab/c\ny,d,d\n"),
-        (["--column", "id", "--as", "p p"], b"id\nabc\n", b"id,p p\nabc,ab/c\n"),
-        (["--column", "id", "--as", 'a,"b"'], b"id\nabc\n", b'id,"a,""b"""\nabc,ab/c\n'),
-        (["--column", "i,d"], b'"i,d",t\na,b\n', b'"i,d",t,path\na,b,a\n'),
-        (["--column", "id"], b'\xef\xbb\xbf"id",t\na,b\n', b'\xef\xbb\xbf"id",t,path\na,b,a\n'),
-        (["--column", "1", "--no-header"], b"\xef\xbb\xbfabc,b\n", b"\xef\xbb\xbfabc,b,ab/c\n"),
-        (["--column", "id"], b"id,t\r\nabc,x\r\nd,y", b"id,t,path\r\nabc,x,ab/c\r\nd,y,d"),
-        (["--column", "2", "--no-header"], b"x,abc\r\n", b"x,abc,ab/c\r\n"),
-        (["--column", "2", "--no-header"], b"x,abc\r", b"x,abc,ab/c\r"),
-        (
-            ["--column", "id"],
-            b'id,t\nabc,"1\n2, ""3"""\nd,5" disk\n',
-            b'id,t,path\nabc,"1\n2, ""3""",ab/c\nd,5" disk,d\n',
-        ),
-        (["--column", "id"], b'id,t\n"a""b",\n"a\nb",\n', b'id,t,path\n"a""b",,a^/22/b\n"a\nb",,a^/0a/b\n'),
-        (["--column", "id"], b'id,t\n"m.1",c\n', b'id,t,path\n"m.1",c,"m,/1"\n'),
-        (["--column", "id"], b"id,t\nabc,\xff\0\n\xe9,x\n", b"id,t,path\nabc,\xff\0,ab/c\n\xe9,x,^e/9\n"),
-        (["--column", "id"], b"id,t\n", b"id,t,path\n"),
-        (["--column", "id"], b"id,t", b"id,t,path"),
-        (["--column", "1", "--no-header"], b"", b""),
-        (["--column", "1", "--no-header"], b"\xef\xbb\xbf", b"\xef\xbb\xbf"),
-        (["--column", "1", "--no-header"], b"a\0b\n", b"a\0b,a^/00/b\n"),
-    ],
-    ids=[
-        "by name",
-        "by number, header",
-        "by number",
-        "as",
-        "as, quoted",
-        "quoted name",
-        "BOM and header",
-        "BOM",
-        "CRLF",
-        "CRLF behind the wanted field",
-        "CR at the end",
-        "quotes carried",
-        "quotes wanted",
-        "quotes written",
-        "bytes",
-        "no rows",
-        "no rows, no line feed",
-        "empty",
-        "only a BOM",
-        "NUL",
-    ],
-)
-def test_csv(call: Call, options: list[str], table: bytes, expected: bytes) -> None:
-    """The result is a new last field, and everything else keeps its bytes."""
-    assert outcome(call("map", "pairtree", "--format", "csv", *options, stdin=table)) == (expected, "", 0)
-
-
-@pytest.mark.parametrize(
-    ("options", "table", "expected"),
-    [
-        (["--column", "id"], b"id\tt\nabc\tx\n", b"id\tt\tpath\nabc\tx\tab/c\n"),
-        (["--column", "1", "--no-header"], b'"a"\t"x\n,"\ty\n', b'"a"\t"x\t^2/2a/^2/2\n,"\ty\t^2/c^/22\n'),
-        (["--column", "2", "--no-header"], b"x\tabc\r\ny\td\n", b"x\tabc\tab/c\r\ny\td\td\n"),
-        (
-            ["--column", "id"],
-            b"\xef\xbb\xbfid\t\xff\nabc\t\x80\0\n",
-            b"\xef\xbb\xbfid\t\xff\tpath\nabc\t\x80\0\tab/c\n",
-        ),
-        (["--column", "1", "--no-header"], b"abc", b"abc\tab/c"),
-        (["--column", "1", "--header"], b"id\nabc", b"id\tpath\nabc\tab/c"),
-        (["--column", "1", "--no-header"], b"a\rb\tc\n", b"a\rb\tc\ta^/0d/b\n"),
-    ],
-    ids=["by name", "quotes are data", "CRLF", "bytes", "last open", "header, last open", "CR inside"],
-)
-def test_tsv(call: Call, options: list[str], table: bytes, expected: bytes) -> None:
-    """TSV works alike, and quotes have no meaning."""
-    assert outcome(call("map", "pairtree", "--format", "tsv", *options, stdin=table)) == (expected, "", 0)
 
 
 def test_hathifiles(call: Call, tmp_path: Path) -> None:
@@ -149,176 +59,6 @@ def test_other_layouts_and_threads(call: Call, layout: str) -> None:
     for threads in ("1", "3"):
         result = call("map", layout, "--format", "tsv", "--column", "1", "--no-header", "--threads", threads, stdin=ids)
         assert [row.partition(b"\t")[2] for row in result.stdout_bytes.splitlines()] == lines
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        # Text after a malformed field belongs to its row.
-        (b'1,"a"b,"x\n2,no row"\n3,c\n', [None, b"c"]),
-        (b"1,\r\r\n2,b\n", [b"\r", b"b"]),
-        (b'1,a\rb\n2,"a\r\nb"\r\n', [b"a\rb", b"a\r\nb"]),
-        (b'1,a"b""\n2,\0\n', [b'a"b""', b"\0"]),
-        (b"\n1,b", [None, b"b"]),
-    ],
-)
-def test_unusual_fields(tmp_path: Path, data: bytes, expected: list[bytes | None]) -> None:
-    """A row has its field, or an error that harms no other row."""
-    (tmp_path / "ids.csv").write_bytes(b"n,id\n" + data)
-    with open(tmp_path / "ids.csv", "rb") as source:
-        reader = text.TextReader(InputStream(source, "ids.csv"), delimited.CSV, ColumnSpec("id", True, ""))
-        blocks = list(reader.blocks())
-    items = [None if index in block.faults else item for block in blocks for index, item in enumerate(block.items)]
-    assert items == expected
-
-
-# --- fidelity -----------------------------------------------------------------------------------------------------
-
-SMALL_BLOCKS = st.sampled_from([4, 7, 64, 1 << 20])
-raw = st.binary(max_size=6) | st.sampled_from([b"abc", b'"', b'""', b"\xff", b"\0", b"\r", b" ", b"'"])
-PAIRTREE = Pairtree()
-
-
-@contextlib.contextmanager
-def blocks_of(size: int) -> Iterator[None]:
-    before = delimited.BLOCK_BYTES
-    delimited.BLOCK_BYTES = size
-    try:
-        yield
-    finally:
-        delimited.BLOCK_BYTES = before
-
-
-@st.composite
-def tables(draw: st.DrawFn, field: st.SearchStrategy[bytes]) -> tuple[list[list[bytes]], int, list[bytes]]:
-    """Draw rows of equal width, the index of a column, and what each row ends with."""
-    width = draw(st.integers(1, 4))
-    rows = draw(st.lists(st.lists(field, min_size=width, max_size=width), max_size=8))
-    ends = [draw(st.sampled_from([b"\n", b"\r\n"])) for _ in rows]
-    if rows and draw(st.booleans()) and rows[-1][-1]:
-        ends[-1] = b""
-    return rows, draw(st.integers(0, width - 1)), ends
-
-
-def path_of(identifier: bytes) -> bytes:
-    return PAIRTREE.map_id(identifier).encode() if identifier else b""
-
-
-def is_no_text(table: bytes) -> bool:
-    """Whether the first bytes are a byte-order mark, or those of another kind of file."""
-    marks = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-    return table.startswith(marks) or any(pattern.match(table) for pattern, _what in detection._FOREIGN)
-
-
-@given(tables(raw.map(lambda field: field.translate(None, b"\t\n\r"))), SMALL_BLOCKS)
-def test_tsv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], int, list[bytes]], block: int) -> None:
-    """TSV output is the input, byte for byte, with one more field."""
-    rows, index, ends = table
-    given_ = b"".join(b"\t".join(row) + end for row, end in zip(rows, ends, strict=True))
-    expected = b"".join(b"\t".join([*row, path_of(row[index])]) + end for row, end in zip(rows, ends, strict=True))
-    if is_no_text(given_):
-        return
-    with blocks_of(block):
-        options = ["--format", "tsv", "--column", str(index + 1), "--no-header", "--on-error", "empty"]
-        options += ["--delimiter", r"\t"]
-        result = call("map", "pairtree", *options, stdin=given_)
-    if "content is UTF-16" in result.stderr:
-        assert b"\0" in given_
-        return
-    assert result.stdout_bytes == expected
-    assert result.stderr.count(": identifier is empty\n") == sum(not row[index] for row in rows)
-
-
-def quoted(value: bytes) -> bytes:
-    return b'"%b"' % value.replace(b'"', b'""')
-
-
-def may_stand_bare(value: bytes) -> bool:
-    return not value.startswith(b'"') and not any(byte in value for byte in (b",", b"\n", b"\r"))
-
-
-@st.composite
-def csv_fields(draw: st.DrawFn) -> bytes:
-    value = draw(raw | st.sampled_from([b",", b"a,b", b"\n", b'"\n"', b"a\r\nb", b'5" disk']))
-    return value if may_stand_bare(value) and draw(st.booleans()) else quoted(value)
-
-
-def meaning(field: bytes) -> bytes:
-    return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
-
-
-@given(tables(csv_fields()), SMALL_BLOCKS)
-@example(([[b"", b'"a"'], [b'""', b""]], 1, [b"\n", b"\n"]), 4)
-@example(([[b'"""\n"""', b'"\n"']], 0, [b"\r\n"]), 4)
-def test_csv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], int, list[bytes]], block: int) -> None:
-    """CSV output is the input, byte for byte, with one more field, and the csv module agrees."""
-    rows, index, ends = table
-    paths = [path_of(meaning(row[index])) for row in rows]
-    fields = [path if may_stand_bare(path) and b'"' not in path else quoted(path) for path in paths]
-    given_ = b"".join(b",".join(row) + end for row, end in zip(rows, ends, strict=True))
-    expected = b"".join(b",".join([*row, field]) + end for row, field, end in zip(rows, fields, ends, strict=True))
-    if is_no_text(given_):
-        return
-    with blocks_of(block):
-        options = ["--format", "csv", "--column", str(index + 1), "--no-header", "--on-error", "empty"]
-        options += ["--delimiter", ","]
-        result = call("map", "pairtree", *options, stdin=given_)
-    assert result.stdout_bytes == expected
-    if sys.version_info >= (3, 11) and rows:
-        read = list(csv.reader(io.StringIO(result.stdout_bytes.decode("latin-1"), newline="")))
-        means = [[*map(meaning, row), path] for row, path in zip(rows, paths, strict=True)]
-        assert [[field.encode("latin-1") for field in row] for row in read] == means
-
-
-HOSTILE = st.lists(
-    st.sampled_from(
-        [b"abc", b"a.b", b"", b"\xff", b"\0", b",", b",", b"\t", b"\n", b"\n", b"\r\n", b"\r", b'"', b'""']
-    ),
-    max_size=24,
-).map(b"".join)
-
-
-@given(
-    HOSTILE,
-    SMALL_BLOCKS,
-    st.sampled_from(["csv", "tsv"]),
-    st.sampled_from(["stop", "skip", "empty"]),
-    st.integers(1, 2),
-)
-@example(b"abc,x\r\n,y\nd,e", 4, "csv", "skip", 1)
-@example(b"abc\ta\rb", 4, "tsv", "empty", 2)
-def test_whole_blocks_and_single_rows_agree(
-    call: Call, table: bytes, block: int, kind: str, on_error: str, column: int
-) -> None:
-    """Rows that the kernels cut and join have the output, errors and exit status of rows that Python splits."""
-    if is_no_text(table):
-        return
-    for layout in ("pairtree", "0002"):
-        options = ["--format", kind, "--column", str(column), "--no-header", "--on-error", on_error]
-        options += ["--delimiter", "," if kind == "csv" else r"\t"]
-        with blocks_of(block), pytest.MonkeyPatch.context() as patch:
-            whole = outcome(call("map", layout, *options, stdin=table))
-            patch.setattr(Mapper, "fields", lambda *_: None)
-            assert outcome(call("map", layout, *options, stdin=table)) == whole
-
-
-@given(tables(csv_fields().filter(lambda field: not any(byte in field for byte in b"\t\n\r"))))
-def test_csv_becomes_tsv_and_back(call: Call, table: tuple[list[list[bytes]], int, list[bytes]]) -> None:
-    """Fields keep their values from CSV to TSV and back."""
-    rows, _, ends = table
-    given_ = b"".join(b",".join(row) + end for row, end in zip(rows, ends, strict=True))
-    if is_no_text(given_):
-        return
-    Path("in.csv").write_bytes(given_)
-    options = ["--column", "1", "--no-header", "--on-error", "empty"]
-    call("map", "0003", "in.csv", *options, "--delimiter", ",", "-o", "out.tsv")
-    read = [row.split(b"\t")[:-1] for row in Path("out.tsv").read_bytes().split(b"\n")[:-1]]
-    assert read == [list(map(meaning, row)) for row in rows]
-    if is_no_text(Path("out.tsv").read_bytes()):
-        return
-    call("map", "0003", "out.tsv", *options, "--delimiter", r"\t", "-o", "back.csv")
-    back = csv.reader(io.StringIO(Path("back.csv").read_bytes().decode("latin-1"), newline=""))
-    assert [[field.encode("latin-1") for field in row[:-2]] for row in back] == read
 
 
 # --- rows that fail -----------------------------------------------------------------------------------------------
@@ -409,26 +149,6 @@ def test_fields_with_line_feeds_and_nul(call: Call) -> None:
     )
     assert result.stdout_bytes == b'"a\nb",a^/0a/b\nc\0,c^/00\n'
     assert result.stderr.startswith("pressmark: <stdin>:4: '': identifier is empty\n")
-
-
-def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
-    """A row with a field that TSV cannot hold fails, and cannot be written with an empty result either."""
-    (tmp_path / "in.csv").write_bytes(b'a,"1\n2"\nb,c\n')
-    call_ = ["map", "0002", "in.csv", "--column", "1", "--no-header", "-o", "out.tsv", "--on-error"]
-    line = "pressmark: in.csv:1: 'a': field 2 contains a TAB or a line break, which TSV does not allow\n"
-    for on_error in ("stop", "empty"):
-        result = call(*call_, on_error)
-        assert (result.stderr, result.exit_code, os.listdir(tmp_path)) == (line, 1, ["in.csv"])
-    assert call(*call_, "skip").stderr.startswith(line)
-    assert (tmp_path / "out.tsv").read_bytes() == b"b\tc\tb\n"
-
-
-def test_malformed_rows_are_converted(call: Call, tmp_path: Path) -> None:
-    """With an empty result, a malformed row keeps its content in the other format as well."""
-    (tmp_path / "in.csv").write_bytes(b'id,t\na,""\nb\n"c"d,"e"\n')
-    result = call("map", "0002", "in.csv", "--column", "id", "-o", "out.tsv", "--on-error", "empty")
-    assert (result.stderr.count("\n"), result.exit_code) == (3, 1)
-    assert (tmp_path / "out.tsv").read_bytes() == b'id\tt\tpath\na\t\ta\nb\t\n"c"d\te\t\n'
 
 
 def test_many_failures_are_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -535,6 +255,9 @@ def test_a_long_field(call: Call) -> None:
 # --- usage errors -------------------------------------------------------------------------------------------------
 
 
+NAMES = {"csv": "CSV", "tsv": "TSV", "jsonl": "JSON lines", "pq": "Parquet", "txt": "lines"}
+
+
 @pytest.mark.parametrize(
     ("call_", "line"),
     [
@@ -578,7 +301,7 @@ def test_a_long_field(call: Call) -> None:
         (["t.csv", "--column", "id", "--as", ""], "--as: column name is empty"),
         (["t.tsv", "--column", "id", "--as", "a\tb"], "--as 'a\\tb': not allowed in a TSV field"),
         (
-            ["t.csv", "--column", "id", "--as", "\udcff", "-o", "o.pq"],
+            ["t.pq", "--column", "id", "--as", "\udcff", "-o", "o.pq"],
             "--as '\\xff': column names in Parquet must be UTF-8",
         ),
         (
@@ -589,7 +312,16 @@ def test_a_long_field(call: Call) -> None:
             ["t.pq", "--column", "id"],
             "Parquet cannot be written to standard output; use -o OUTPUT",
         ),
-        (["t.pq", "--column", "id", "-o", "o.txt"], "o.txt: unsupported output format; use .csv, .tsv or .parquet"),
+        *(
+            (
+                [f"t.{source}", "--column", "id", "-o", f"o.{target}"],
+                f"o.{target}: {NAMES[source]} cannot be written as {NAMES[target]}; convert the table with DuckDB or"
+                " pyarrow",
+            )
+            for source in ("csv", "tsv", "jsonl", "pq")
+            for target in ("csv", "tsv", "jsonl", "pq", *(["txt"] if source == "pq" else []))
+            if source != target
+        ),
         (["t.pq", "--column", "id", "-o", "o.pq.gz"], "o.pq.gz: Parquet output cannot be gzipped; omit .gz"),
         (["t.pq.gz", "--column", "id", "-o", "o.pq"], "t.pq.gz: gzipped Parquet is not supported; decompress it first"),
         (["missing.csv", "--column", "id"], "missing.csv: No such file or directory"),
@@ -610,13 +342,12 @@ def test_usage_errors(call: Call, tmp_path: Path, call_: list[str], line: str) -
         ("o.csv", b"id,t,path\na,x,a\n"),
         ("o", b"id,t,path\na,x,a\n"),
         ("o.txt", b"id,t,path\na,x,a\n"),
-        ("o.tsv", b"id\tt\tpath\na\tx\ta\n"),
         ("o.csv.gz", b"id,t,path\na,x,a\n"),
-        ("o.TSV.GZ", b"id\tt\tpath\na\tx\ta\n"),
+        ("o.CSV.GZ", b"id,t,path\na,x,a\n"),
     ],
 )
 def test_kinds_of_output(call: Call, tmp_path: Path, output: str | None, expected: bytes) -> None:
-    """The format of OUTPUT follows its extension, else the format of FILE; .gz compresses it."""
+    """OUTPUT has the format of FILE; .gz compresses it."""
     (tmp_path / "t.csv").write_bytes(b"id,t\na,x\n")
     result = call("map", "0002", "t.csv", "--column", "id", *([] if output is None else ["-o", output]))
     written = result.stdout_bytes if output in (None, "-") else (tmp_path / str(output)).read_bytes()
@@ -672,22 +403,6 @@ def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> N
     result = call("map", "0002", "t.tsv.gz", "--column", "1", "--no-header", "-o", "out.tsv")
     assert result.stderr.startswith(f"pressmark: t.tsv.gz: {line}")
     assert (result.stderr.count("\n"), result.exit_code, os.listdir(tmp_path)) == (1, 1, ["t.tsv.gz"])
-
-
-@given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
-def test_gunzip_inverts_gzip(members: list[bytes], read: int, size: int) -> None:
-    """Reads of any size return the full number of bytes until the end."""
-    from pressmark.cli.common.files import InputStream
-
-    packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
-    before, gzipped.READ_BYTES = gzipped.READ_BYTES, read
-    try:
-        source = gzipped.GunzippedStream(InputStream(io.BytesIO(packed), "x"))
-        parts = list(iter(lambda: source.read(size), b""))
-    finally:
-        gzipped.READ_BYTES = before
-    assert b"".join(parts) == b"".join(members)
-    assert all(len(part) == size for part in parts[:-1])
 
 
 # --- processes ----------------------------------------------------------------------------------------------------

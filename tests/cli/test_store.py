@@ -485,7 +485,7 @@ def test_what_is_stored_is_listed_before_an_error(call: Call, given: Path, monke
         flush(self, places)
 
     monkeypatch.setattr(StagingWriter, "_flush_places", failing)
-    monkeypatch.setattr("pressmark.cli.store.listed._BLOCK", 10)
+    monkeypatch.setattr("pressmark.tabular.formats.BLOCK_BYTES", 10)
     result = call("store", "put", "store", "--from", "-", stdin=b"a:1\tgiven\nb:2\tgiven\nc:3\tgiven\n")
     assert (result.exit_code, result.stdout) == (1, "a:1\tpairtree_root/a+/1\n")
     assert result.stderr == "pressmark: 'store': Input/output error\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pressmark.errors import FormatError, TableError
 from pressmark.layouts.blocks import identifier_blocks
-from pressmark.tabular.detection import FormatError, ListStream, open_list
-from pressmark.tabular.guard import BOM
-from pressmark.tabular.identifiers import ListError, read_identifiers
+from pressmark.tabular.formats import BOM, ListStream, open_list
+from pressmark.tabular.identifiers import read_identifiers
 from support.implementations import Implementation
 from support.streams import Pieces
 
@@ -45,7 +45,7 @@ def read(stream: ListStream) -> bytes:
 def test_lists(kind: str, size: int) -> None:
     """The bytes may be cut anywhere."""
     data = LISTS[kind]
-    with pytest.raises(FormatError, match="; "):
+    with pytest.raises(TableError, match="; "):
         read(
             open_list(
                 Pieces(
@@ -62,7 +62,7 @@ def test_strip_removes_every_mark_and_return(size: int) -> None:
     pieces = [joined[start : start + size] for start in range(0, len(joined), size)]
     assert read(open_list(Pieces(pieces), crlf="strip")) == b"a\nb\nc\n\xef\n\xef\xbb\n"
     for refused in (b"a" + BOM + b"b\r\n", b"a\rb\rc\r\n"):
-        with pytest.raises(FormatError, match="--crlf keep"):
+        with pytest.raises(TableError, match="--crlf keep"):
             read(open_list(Pieces([GOOD[:60_000], GOOD[60_000:], refused]), crlf="strip"))
     everything = GOOD + b"".join(LISTS.values())
     assert read(open_list(io.BytesIO(everything), crlf="keep")) == everything
@@ -72,12 +72,12 @@ def test_strip_removes_every_mark_and_return(size: int) -> None:
 def test_files_of_lists(tmp_path: Path, kind: str, implementation: Implementation) -> None:
     path = tmp_path / "ids"
     path.write_bytes(GOOD + LISTS[kind])
-    with pytest.raises(FormatError, match=r"ids: .*; "):
+    with pytest.raises(TableError, match=r"ids: .*; "):
         list(identifier_blocks(path))
-    with pytest.raises(ListError, match=r"ids: .*; "):
+    with pytest.raises(TableError, match=r"ids: .*; "):
         list(read_identifiers(path))
     (tmp_path / "ids.gz").write_bytes(gzip.compress(GOOD + LISTS[kind]))
-    with pytest.raises(ListError, match=r"ids\.gz: .*; "):
+    with pytest.raises(TableError, match=r"ids\.gz: .*; "):
         list(read_identifiers(tmp_path / "ids.gz"))
 
 
@@ -86,7 +86,7 @@ def test_files_of_lists(tmp_path: Path, kind: str, implementation: Implementatio
 def test_files_of_tables(tmp_path: Path, kind: str, format: str, implementation: Implementation) -> None:
     path = tmp_path / f"ids.{format}"
     path.write_bytes(b"id\n" + GOOD + TABLES[kind])
-    with pytest.raises(ListError, match="; "):
+    with pytest.raises(TableError, match="; "):
         list(read_identifiers(path))
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, strategies as st
 
+from pressmark.errors import TableError
 from pressmark.tabular.delimited import CSV, TSV, Dialect
-from pressmark.tabular.detection import ListStream
-from pressmark.tabular.identifiers import ListError, read_identifiers, table_rows
+from pressmark.tabular.formats import ListStream
+from pressmark.tabular.identifiers import read_identifiers, table_rows
 
 
 def written(path: Path, content: bytes) -> Path:
@@ -58,13 +59,13 @@ def test_whole_blocks_and_single_rows_agree(table: bytes, dialect: Dialect) -> N
         if content:
             fields = content.split(dialect.separator)
             expected.append((number, [field.decode("utf-8", "surrogateescape") for field in fields]))
-    assert list(table_rows("t", ListStream(io.BytesIO(table)), dialect)) == expected
+    assert list(table_rows("t", ListStream(io.BytesIO(table), "t"), dialect)) == expected
 
 
 def test_line_ends_of_windows(tmp_path: Path) -> None:
     """Windows line ends are stripped only on request in lines, and always in tables."""
     path = written(tmp_path / "ids.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
-    with pytest.raises(ListError, match=r"ids\.txt: byte-order mark .*--crlf strip"):
+    with pytest.raises(TableError, match=r"ids\.txt: byte-order mark .*--crlf strip"):
         list(read_identifiers(path))
     assert list(read_identifiers(path, crlf="strip")) == ["one", "two"]
     assert list(read_identifiers(path, crlf="keep")) == ["\ufeffone\r", "two\r"]
@@ -75,9 +76,10 @@ def test_line_ends_of_windows(tmp_path: Path) -> None:
 def test_columns_are_named(tmp_path: Path) -> None:
     table = written(tmp_path / "ids.csv", b"id,barcode\n1,one\n2,two\n")
     assert list(read_identifiers(table, "barcode")) == ["one", "two"]
-    with pytest.raises(ListError, match="column 'shelf' not found"):
+    assert list(read_identifiers(written(tmp_path / "same.csv", b"n,id,id\n1,one,two\n"))) == ["one"]
+    with pytest.raises(TableError, match="column 'shelf' not found"):
         list(read_identifiers(table, "shelf"))
-    with pytest.raises(ListError, match="column source_id, id or identifier not found"):
+    with pytest.raises(TableError, match="column source_id, id or identifier not found"):
         list(read_identifiers(written(tmp_path / "other.csv", b"a,b\n1,2\n")))
 
 
@@ -94,7 +96,7 @@ def test_columns_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_lists(tmp_path: Path, name: str, content: bytes, match: str) -> None:
-    with pytest.raises(ListError, match=match):
+    with pytest.raises(TableError, match=match):
         list(read_identifiers(written(tmp_path / name, content)))
 
 
@@ -104,9 +106,9 @@ def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "ids.parquet"
     parquet.write_table(pyarrow.table({"n": [1, 2, 3], "id": ["one", None, "é"]}), path)
     assert list(read_identifiers(path)) == ["one", "é"]
-    with pytest.raises(ListError, match="not text"):
+    with pytest.raises(TableError, match="not text"):
         list(read_identifiers(path, "n"))
-    with pytest.raises(ListError, match=r"ids\.parquet"):
+    with pytest.raises(TableError, match=r"ids\.parquet"):
         list(read_identifiers(written(path, b"no parquet")))
 
 

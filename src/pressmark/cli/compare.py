@@ -14,10 +14,9 @@ import click
 
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
-from pressmark.cli.common.file_formats import Files, chosen_source, source_options
-from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
+from pressmark.cli.common.files import open_sink, open_source
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.options import complete_layouts, layout_option
+from pressmark.cli.common.options import column_named, complete_layouts, layout_option, source_options
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import (
     PROGRESS,
@@ -37,7 +36,7 @@ from pressmark.html import format_number
 from pressmark.layouts.streams import cut_blocks
 from pressmark.paths import PROFILES
 from pressmark.reports import Progress
-from pressmark.tabular.detection import Crlf
+from pressmark.tabular.formats import Crlf, chosen_format, open_list, unpacked
 
 __all__ = ["compare_command"]
 
@@ -286,25 +285,26 @@ def _opened(
         with command_errors():
             yield _of_store(open_store(os.fsencode(file), None, None, None), skipped)
         return
-    kind, gunzip = chosen_source(file, format_name, column, header, delimiter, crlf)
-    if null and column is not None:
-        raise CallError("-0 cannot be combined with --column")
-    spec = None
-    if column is not None:
-        # Imported here: most runs do not read tables.
-        from pressmark.cli.common.tables import table_column
-        from pressmark.cli.common.tables.columns import chosen_column
-
-        spec = chosen_column(Files(kind, gunzip, kind, False), column, header, None, "", delimiter)
+    selected = column_named(column)
+    name = "<stdin>" if file == "-" else file
+    format = chosen_format(
+        name, column=selected, format=format_name, header=header, delimiter=delimiter, crlf=crlf, null=null
+    )
     with open_source(file) as source:
-        data: Any = unpacked(source, gunzip)
-        if spec is None:
-            data = checked_list(data, "lines", null, crlf, json_lines=format_name is None)
+        data = unpacked(source, name)
+        if selected is None:
+            end = b"\0" if null else b"\n"
+            lines = open_list(data, name=name, delimiter=end, crlf=crlf, json_lines=format_name is None)
             # ``compare`` reads a stream as lines that end with a line feed.
-            yield _null_ended(data) if null else data
-        else:
-            with table_column(kind, spec, source, data) as items:
-                yield items
+            yield _null_ended(lines) if null else lines
+            return
+        # Imported here: most runs do not read tables.
+        from pressmark.tabular.columns import Column
+        from pressmark.tabular.tables import open_table, table_items
+
+        reader = open_table(data, name, format, Column(selected, header, "", delimiter))
+        with reader.column() if format == "parquet" else contextlib.nullcontext(table_items(reader)) as items:
+            yield items
 
 
 def _of_store(store: Any, skipped: _Skipped) -> Iterator[str]:

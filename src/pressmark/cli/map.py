@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_formats import chosen_files, column_options
-from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
-from pressmark.cli.common.options import NamedLayout, chosen_layout, layout_options
+from pressmark.cli.common.files import open_sink, open_source
+from pressmark.cli.common.options import NamedLayout, chosen_layout, column_named, column_options, layout_options
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
-from pressmark.layouts import Layout, LineCounts
-from pressmark.tabular.detection import Crlf
+from pressmark.layouts import Layout
+from pressmark.tabular.formats import Crlf, check_output, chosen_format, packed, unpacked
 
 __all__ = ["map_command", "unmap_command"]
 
@@ -28,7 +26,6 @@ class _Direction(NamedTuple):
     items: str
     item: str
     result: str
-    lines: Callable[[Layout], Callable[..., LineCounts]]
     first: str
     more: str
 
@@ -66,8 +63,8 @@ More examples:
 
 Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns contains the {items}. Each row is
 written with its {result} as a new last column; everything else is unchanged: the bytes of text formats, and the schema,
-metadata and compression of Parquet. OUTPUT can have a different format than FILE, but JSON lines can only be written as
-JSON lines. Without OUTPUT, text formats are written to standard output.
+metadata and compression of Parquet. OUTPUT has the format of FILE; DuckDB and pyarrow convert tables. Without OUTPUT,
+text formats are written to standard output.
 
 In TSV, a line feed ends a row and a TAB ends a field; quotes are literal. CSV follows RFC 4180: quoted fields may
 contain commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed is part of the row end,
@@ -78,8 +75,8 @@ a byte-order mark at the start is not part of a field, and every row must have t
 In JSON lines, every line is an object, and --column is a key. A null stays null and does not fail.
 
 Parquet requires pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
-binary, or a dictionary of them). A null stays null and does not fail; in CSV and TSV it becomes an empty field, which
-fails when it is read. Rows are read and written in row groups of at most 32 MiB.
+binary, or a dictionary of them). A null stays null and does not fail. Rows are read and written in row groups of at
+most 32 MiB.
 
 """
 
@@ -102,7 +99,6 @@ MAP = _Direction(
     "identifiers",
     "identifier",
     "path",
-    lambda layout: layout.map_lines,
     """\
   echo ark:/13030/xt12t3 | pressmark map pairtree
   pressmark map 0004 identifiers.txt -o paths.txt""",
@@ -119,7 +115,6 @@ MAP = _Direction(
   pressmark map pairtree windows.txt --crlf strip
   pressmark map pairtree hathi_full.txt.gz --format tsv --column 1 --no-header -o paths.tsv.gz
   pressmark map 0004 table.parquet --column id --on-error empty -o paths.parquet
-  pressmark map 0004 table.parquet --column id -o paths.csv
   gunzip -c hathi_full.txt.gz | pressmark map pairtree --format tsv --column 1 --no-header""",
 )
 
@@ -129,7 +124,6 @@ UNMAP = _Direction(
     "paths",
     "path",
     "identifier",
-    lambda layout: layout.unmap_lines,
     """\
   echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
   pressmark map 0003 identifiers.txt | pressmark unmap 0003""",
@@ -207,14 +201,22 @@ def _command(direction: _Direction, more: str) -> click.Command:
         output: str | None,
         progress: bool | None,
     ) -> int:
-        files = chosen_files(file, output, format_name, column, header, delimiter, crlf, null, both)
-        spec = None
-        if column is not None:
-            from pressmark.cli.common.tables.columns import chosen_column
-
-            spec = chosen_column(files, column, header, as_name, direction.result, delimiter)
-        elif as_name is not None:
-            raise CallError("--as needs --column")
+        options: dict[str, Any] = {
+            "column": column_named(column),
+            "format": format_name,
+            "header": header,
+            "result": as_name,
+            "delimiter": delimiter,
+            "crlf": crlf,
+            "null": null,
+            "both": both,
+        }
+        # Before any file is opened.
+        format = chosen_format("<stdin>" if file in (None, "-") else str(file), **options)
+        if output is not None:
+            check_output(output, format)
+        if format == "parquet" and output in (None, "-"):
+            raise CallError("Parquet cannot be written to standard output; use -o OUTPUT")
         chosen = chosen_layout(layout, settings, config)
         if direction is UNMAP:
             _require_inverse(chosen)
@@ -224,28 +226,20 @@ def _command(direction: _Direction, more: str) -> click.Command:
             LineProgress(progress_mode(progress, sink, data=True), source, direction.items, null) as reporter,
         ):
             try:
-                data = unpacked(source, files.gunzip)
-                with packed(sink, files.gzip) as target:
-                    if spec is None:
-                        counts = direction.lines(chosen)(
-                            checked_list(data, "lines", null, crlf, json_lines=format_name is None),
-                            target,
-                            b"\0" if null else b"\n",
-                            threads,
-                            on_error=ON_ERROR[on_error],
-                            both=both,
-                            on_failure=reporter.on_failure,
-                            on_progress=reporter.on_progress,
-                        )
-                    else:
-                        # Imported where it is needed: most runs are about lines.
-                        from pressmark.cli.common.tables import pass_table
-                        from pressmark.cli.common.tables.mapper import Mapper
-
-                        mapper = Mapper(chosen, direction is UNMAP, threads)
-                        counts = pass_table(files, spec, mapper, ON_ERROR[on_error], source, data, target, reporter)
+                with packed(sink, sink.name) as target:
+                    counts = chosen.map_file(
+                        unpacked(source, source.name),
+                        target,
+                        unmap=direction is UNMAP,
+                        on_error=ON_ERROR[on_error],
+                        threads=threads,
+                        on_failure=reporter.on_failure,
+                        on_progress=reporter.on_progress,
+                        **options,
+                    )
             except (IdentifierError, PathError) as error:
-                kept = "" if output in (None, "-") else f"; nothing was written to {output}; {_GO_ON}"
+                is_list_in_file = column is None and output not in (None, "-")
+                kept = f"; nothing was written to {output}; {_GO_ON}" if is_list_in_file else ""
                 raise Failure(f"{reporter.failure_text(error)}{kept}") from None
             except KeyboardInterrupt:
                 if output is None or output == "-":

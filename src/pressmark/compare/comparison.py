@@ -48,7 +48,7 @@ from pressmark.layouts.blocks import (
 from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_violations
 from pressmark.reports import Progress
 from pressmark.summaries import html_table, text_table
-from pressmark.tabular.detection import Crlf
+from pressmark.tabular.formats import Crlf
 from pressmark.threads import Threads, resolve_threads
 from pressmark.version import __version__
 

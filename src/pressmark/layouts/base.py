@@ -17,7 +17,8 @@ from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
-    from pressmark.layouts.streams import LineCounts, LineErrors
+    from pressmark.layouts.streams import ItemFile, LineCounts, LineErrors
+    from pressmark.tabular.formats import Crlf
 
 __all__ = [
     "CLASSES",
@@ -501,3 +502,88 @@ class Layout(ABC):
         return pass_lines(
             self._unmapping(), src, dst, delimiter, threads, on_error, both, True, on_failure, on_progress
         )
+
+    # --- files ---------------------------------------------------------------------------------------------
+
+    def map_file(
+        self,
+        source: ItemFile,
+        destination: ItemFile,
+        *,
+        unmap: bool = False,
+        column: str | int | None = None,
+        format: Literal["lines", "csv", "tsv", "jsonl", "parquet"] | None = None,
+        header: bool | None = None,
+        result: str | None = None,
+        delimiter: str | None = None,
+        crlf: Crlf | None = None,
+        null: bool = False,
+        both: bool = False,
+        on_error: LineErrors = "raise",
+        threads: int | None = None,
+        on_failure: Callable[[Any], None] | None = None,
+        on_progress: Callable[[LineCounts], None] | None = None,
+    ) -> LineCounts:
+        """Write the paths of the identifiers in a file to another file, or with ``unmap`` the identifiers of its paths.
+
+        A file is a list of lines or, with ``column``, a table: CSV, TSV, JSON lines or Parquet, of which each row is
+        written with its result as a new last column. A table is written in its own format; text formats keep their
+        bytes, Parquet its schema, metadata and compression. Memory use is constant.
+
+        >>> layout = pressmark.layout("0003")
+        >>> layout.map_file("table.csv", "paths.csv.gz", column="id")     # doctest: +SKIP
+        LineCounts(items=2, failed=0, bytes_read=43, bytes_written=151)
+
+        :param source: a path, decompressed if it ends in ``.gz``; or a binary stream, for Parquet a seekable one
+        :param destination: a path, compressed if it ends in ``.gz``, replaced when complete; or a binary stream
+        :param unmap: ``source`` has paths; the result of each is its identifier
+        :param column: the column of the items: its name, or its number from 1; for JSON lines, a key
+        :param format: the format of ``source``; :data:`None` decides by its suffix, lines for other names
+        :param header: the first row of CSV and TSV has the column names; required if ``column`` is a number
+        :param result: the name of the new column; :data:`None` for ``path`` or ``identifier``
+        :param delimiter: the separator of CSV; :data:`None` for a comma
+        :param crlf: for lines: ``strip`` carriage returns before line feeds and byte-order marks, or ``keep`` both
+        :param null: NUL ends items, instead of a line feed
+        :param both: for lines: write identifier, TAB, path
+        :param on_error: ``"raise"`` an error, after all earlier items; ``"skip"`` the row; or write an ``"empty"``
+            result for it (null in JSON lines and Parquet)
+        :param threads: maximum number of threads; ``None`` or ``0`` for one per core
+        :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
+        :param on_progress: called with the counts so far, after each block
+        :raises IdentifierError: an item failed, under ``"raise"`` (with ``unmap`` :exc:`PathError`); its ``index``
+            counts lines, or rows of Parquet, from 0. Also a row that cannot be written with an empty result
+        :raises NotReversibleError: the layout has no inverse, with ``unmap``
+        :raises FormatError: the file has another format or lacks the column, the arguments contradict each other, or
+            Parquet needs pyarrow
+        :raises TableError: the file is malformed or damaged
+        :raises OSError: a file cannot be read or written
+        :raises ValueError: ``on_error`` is unknown
+        """
+        # Few programs map files.
+        from pressmark.layouts.streams import created, name_of, opened, pass_lines
+        from pressmark.tabular.formats import check_output, chosen_format, open_list
+
+        bound = self._unmapping() if unmap else self._mapping()
+        name = name_of(source)
+        chosen = chosen_format(
+            name,
+            column=column,
+            format=format,
+            header=header,
+            result=result,
+            delimiter=delimiter,
+            crlf=crlf,
+            null=null,
+            both=both,
+        )
+        check_output(name_of(destination), chosen)
+        with opened(source) as stream, created(destination) as sink:
+            if column is None:
+                end = b"\0" if null else b"\n"
+                lines: Any = open_list(stream, name=name, delimiter=end, crlf=crlf, json_lines=format is None)
+                return pass_lines(bound, lines, sink, end, threads, on_error, both, unmap, on_failure, on_progress)
+            from pressmark.layouts.table_mapping import map_table  # most files are lists
+            from pressmark.tabular.columns import Column
+
+            table = Column(column, header, result or ("identifier" if unmap else "path"), delimiter)
+            return map_table(bound, stream, sink, name, chosen, table, on_error, threads, on_failure, on_progress)

@@ -20,7 +20,7 @@ from pressmark.arrow import (
 from pressmark.errors import IdentifierError
 from pressmark.layouts.base import Layout
 from pressmark.layouts.streams import cut_blocks
-from pressmark.tabular.detection import Crlf, FormatError, open_list
+from pressmark.tabular.formats import Crlf, open_list
 
 __all__ = [
     "Block",
@@ -116,7 +116,7 @@ def identifier_blocks(
         as part of identifiers
     :raises TypeError: ``ids`` has another type, or an item is neither ``str`` nor ``bytes``
     :raises ColumnError: an Arrow column is malformed, is not text, or lacks the field
-    :raises FormatError: the file is not a list of lines, or needs ``crlf``
+    :raises TableError: the file is not a list of lines (:exc:`FormatError`), or needs ``crlf``
     :raises OSError: the file cannot be read
     :raises ValueError: ``delimiter`` is not one byte
     """
@@ -127,10 +127,7 @@ def identifier_blocks(
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if isinstance(ids, os.PathLike):
         with open(ids, "rb") as file:
-            try:
-                yield from _of_lines(open_list(file, delimiter=delimiter, crlf=crlf), delimiter)
-            except FormatError as error:
-                raise FormatError(f"{os.fspath(ids)}: {error}") from None
+            yield from _of_lines(open_list(file, name=os.fspath(ids), delimiter=delimiter, crlf=crlf), delimiter)
     elif hasattr(ids, "read"):
         yield from _of_lines(ids, delimiter)
     elif isinstance(ids, StringColumn):

@@ -1,15 +1,29 @@
-"""Delimited binary streams of any length through a kernel, in constant memory."""
+"""Delimited binary streams of any length through a kernel, in constant memory; and the files of such streams."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from pressmark.layouts.batch import BoundKernel
+from pressmark.tabular.formats import packed, unpacked
 from pressmark.threads import Threads, resolve_threads
 
-__all__ = ["LineCounts", "LineErrors", "cut_blocks", "pass_lines"]
+__all__ = [
+    "ItemFile",
+    "LineCounts",
+    "LineErrors",
+    "check_on_error",
+    "created",
+    "cut_blocks",
+    "name_of",
+    "opened",
+    "pass_lines",
+]
 
+ItemFile = str | os.PathLike[str] | BinaryIO
 LineErrors = Literal["raise", "skip", "empty"]
 
 BLOCK_BYTES = 1 << 20  # 1 MiB: read, cut at the last delimiter, mapped and written at once
@@ -18,7 +32,7 @@ BLOCK_ITEMS = 1 << 16
 
 
 class LineCounts(NamedTuple):
-    """The result of :meth:`Layout.map_lines` and :meth:`Layout.unmap_lines`, and their progress.
+    """The result of ``map_lines``, ``unmap_lines`` and ``map_file`` of a layout, and their progress.
 
     :ivar items: number of items, including failed ones
     :ivar failed: number of items that failed
@@ -39,6 +53,15 @@ class _Passed(NamedTuple):
     items: int
     failures: list[tuple[int, int, int, bytes]]
     bytes_read: int
+
+
+def check_on_error(on_error: str) -> None:
+    """Check what to do with failed items.
+
+    :raises ValueError: ``on_error`` is unknown
+    """
+    if on_error not in ("raise", "skip", "empty"):
+        raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
 
 
 def pass_lines(
@@ -62,8 +85,7 @@ def pass_lines(
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if both and delimiter == b"\t":
         raise ValueError("delimiter=b'\\t': both columns are separated by a TAB")
-    if on_error not in ("raise", "skip", "empty"):
-        raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
+    check_on_error(on_error)
     # Threads that hold the GIL only wait for each other.
     workers = resolve_threads(threads)
     if not bound.releases_gil:
@@ -197,3 +219,35 @@ def _pass_block(
     if not block.endswith(delimiter) and len(source) - 1 not in skip:
         lines = lines[:-1]
     return _Passed(lines, len(source), [(index, *found[index], source[index]) for index in failed], consumed)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def name_of(file: ItemFile) -> str:
+    """Return the path of a file, or the name of a stream, which may be empty."""
+    name = getattr(file, "name", "") if hasattr(file, "read") or hasattr(file, "write") else os.fspath(file)
+    return name if isinstance(name, str) else ""
+
+
+@contextmanager
+def opened(source: ItemFile) -> Iterator[Any]:
+    """Open a file to read, decompressed if its name ends in ``.gz``; a stream is used as it is."""
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            yield unpacked(file, os.fspath(source))
+    else:
+        yield source
+
+
+@contextmanager
+def created(destination: ItemFile) -> Iterator[Any]:
+    """Open a file to write, compressed if its name ends in ``.gz``; a stream is used as it is."""
+    if isinstance(destination, (str, os.PathLike)):
+        path = os.fspath(destination)
+        from pressmark.fs.atomic import open_output  # the command opens its files itself
+
+        with open_output(path) as file, packed(file, path) as sink:
+            yield sink
+    else:
+        yield destination

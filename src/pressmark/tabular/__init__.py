@@ -1,6 +1,6 @@
-"""Lists of identifiers: detection of formats, CSV and TSV, JSON lines.
+"""Lists and tables of identifiers: one module for each format, with its reader and its writer.
 
-:mod:`pressmark.tabular.detection` determines the format of a list from its name and first bytes, for every command,
-    migration and job. :mod:`pressmark.tabular.delimited` parses CSV and TSV. :mod:`pressmark.tabular.identifiers` reads
-    lists of any format, one identifier after another.
+:mod:`pressmark.tabular.formats` determines the format of a file from its name and first bytes, for every command,
+migration and job. :mod:`pressmark.tabular.tables` reads and writes tables in blocks.
+:mod:`pressmark.tabular.identifiers` reads lists of any format, one identifier after another.
 """

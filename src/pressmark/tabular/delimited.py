@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pressmark.errors import quoted
-from pressmark.tabular.guard import first_return
+from pressmark.tabular.formats import first_return
 
 __all__ = [
     "BLOCK_BYTES",

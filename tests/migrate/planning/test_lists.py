@@ -110,7 +110,7 @@ def test_a_list_that_cannot_be_read(source: Path, tmp_path: Path) -> None:
     damaged = written(tmp_path / "ids.txt.gz", b"one\n" * 1000)
     damaged.write_bytes(damaged.read_bytes()[:-9])
     error, _ = refused(source, tmp_path / "root", to="pairtree", ids=damaged)
-    assert "damaged gzip data" in str(error)
+    assert "ids.txt.gz: broken gzip data: unexpected end" in str(error)
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------

@@ -7,15 +7,12 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, cause, say
 from pressmark.cli.common.program import discard_stdout
-
-if TYPE_CHECKING:
-    from pressmark.tabular.detection import Crlf, ListStream
 
 __all__ = [
     "CRLF_OPTION",
@@ -23,14 +20,11 @@ __all__ = [
     "InputStream",
     "OutputStream",
     "check_globs",
-    "checked_list",
     "exclude_options",
     "globs_to_exclude",
     "open_sink",
     "open_source",
-    "packed",
     "refuse_missing",
-    "unpacked",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -89,7 +83,7 @@ def globs_to_exclude(exclude: tuple[str, ...], exclude_junk: bool) -> tuple[str,
 class InputStream:
     """A binary input.
 
-    :ivar file: the file itself, for readers that seek
+    :ivar file: the file itself
     :ivar name: its name in messages
     :ivar size: the number of bytes to read, :data:`None` if unknown
     :ivar bytes_read: the number of bytes read so far
@@ -98,6 +92,7 @@ class InputStream:
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._read = getattr(file, "read1", file.read)
         self.file = file
+        self.seekable, self.seek, self.tell = file.seekable, file.seek, file.tell
         self.name = name
         self.status = _status(file)
         self.size: int | None = None
@@ -269,50 +264,3 @@ def _status(file: BinaryIO) -> os.stat_result | None:
         return os.fstat(file.fileno())
     except (OSError, ValueError):  # not a real file, as in click's test runner
         return None
-
-
-def unpacked(source: InputStream, gunzip: bool) -> BinaryIO:
-    """Return the stream of the bytes of ``source``, decompressed if ``gunzip``."""
-    if not gunzip:
-        return cast(BinaryIO, source)
-    from pressmark.cli.common.gzipped import GunzippedStream
-
-    return cast(BinaryIO, GunzippedStream(source))
-
-
-@contextlib.contextmanager
-def packed(sink: OutputStream, gzip: bool) -> Iterator[BinaryIO]:
-    """Yield a stream that writes to ``sink``, compressed if ``gzip``.
-
-    If the block fails, no end mark is written, so an incomplete file cannot be mistaken for a complete one.
-    """
-    if not gzip:
-        yield cast(BinaryIO, sink)
-        return
-    from pressmark.cli.common.gzipped import GzippedStream
-
-    compressed = GzippedStream(sink)
-    yield cast(BinaryIO, compressed)
-    compressed.finish()
-
-
-def checked_list(data: Any, format: str, null: bool, crlf: Crlf | None, json_lines: bool = True) -> ListStream:
-    """Return the stream of a list, after checking its first bytes; the stream raises :class:`Failure` for the others.
-
-    :param data: a stream with the ``name`` of its file
-    :param json_lines: refuse lines that are JSON
-    :raises CallError: the file has another format, or needs ``--crlf``
-    """
-    from pressmark.tabular.detection import FormatError, open_list
-
-    try:
-        return open_list(
-            data,
-            format,
-            delimiter=b"\0" if null else b"\n",
-            crlf=crlf,
-            json_lines=json_lines,
-            refuse=lambda reason: Failure(f"{data.name}: {reason}"),
-        )
-    except FormatError as error:
-        raise CallError(f"{data.name}: {error}") from None

@@ -1,4 +1,4 @@
-"""The options of a layout: its name, ``--set`` and ``--config``."""
+"""The options of a layout: its name, ``--set`` and ``--config``; and those of the format and the column of a file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from pressmark.cli.common.console import CallError
+from pressmark.cli.common.files import CRLF_OPTION
 from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts import Layout, find_layout, list_layouts
 from pressmark.layouts.base import unknown_key
+from pressmark.tabular.formats import FORMATS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -19,11 +21,14 @@ if TYPE_CHECKING:
 __all__ = [
     "NamedLayout",
     "chosen_layout",
+    "column_named",
+    "column_options",
     "complete_layouts",
     "layout_argument",
     "layout_option",
     "layout_options",
     "named_layout",
+    "source_options",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -141,3 +146,52 @@ def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str,
         except RecursionError:
             raise by_key[key].check.refusal(key, text) from None
     return overrides
+
+
+def column_named(text: str | None) -> str | int | None:
+    """Return the value of ``--column``: digits are a number."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+
+
+def column_options(function: Function) -> Function:
+    """Add ``--column``, ``--format``, ``--header`` and ``--as`` to a command."""
+    as_option = click.option(
+        "--as",
+        "as_name",
+        metavar="NAME",
+        help='Name of the new column. Default: "path" (unmap: "identifier").',
+    )
+    return source_options(as_option(function))
+
+
+def source_options(function: Function) -> Function:
+    """Add the options for the format of FILE and the column of its items."""
+    for decorator in (
+        CRLF_OPTION,
+        click.option(
+            "--delimiter",
+            metavar="CHARACTER",
+            help="Field separator of CSV, for example ';', or '\\t' for TAB. Default: a comma.",
+        ),
+        click.option(
+            "--header/--no-header",
+            default=None,
+            help="The first row of CSV and TSV contains column names, or contains data. Required if --column is a"
+            " number.",
+        ),
+        click.option(
+            "--format",
+            "format_name",
+            type=click.Choice(list(FORMATS)),
+            help="Format of FILE. Default: by its suffix (.txt, .csv, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq; .gz"
+            " may follow), lines for other names.",
+        ),
+        click.option(
+            "--column",
+            metavar="NAME|NUMBER",
+            help="Read FILE as a table, and use this column: a name, or a number from 1 (digits are always"
+            " interpreted as a number); for JSON lines, a key.",
+        ),
+    ):
+        function = decorator(function)
+    return function

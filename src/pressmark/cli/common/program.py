@@ -18,7 +18,7 @@ import click
 
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
 from pressmark.cli.common.exclusions import check_options
-from pressmark.errors import LayoutConfigError, ObjectError, PressmarkError
+from pressmark.errors import FormatError, LayoutConfigError, ObjectError, PressmarkError, TableError
 
 __all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
 
@@ -217,6 +217,9 @@ def _endings() -> Iterator[None]:
         raise CallError(error.reason if error.key == "layout" else str(error)) from None
     except ObjectError as error:
         raise Failure(str(error)) from None
+    except TableError as error:
+        # A format is refused before anything is written.
+        raise (CallError if isinstance(error, FormatError) else Failure)(str(error)) from None
     except PressmarkError as error:
         # Where reading or writing failed, an error of the operating system is the cause; others are usage errors.
         raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None

@@ -7,15 +7,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.files import checked_list, open_source, unpacked
+from pressmark.cli.common.console import Failure
+from pressmark.cli.common.files import open_source
+from pressmark.errors import FormatError
 from pressmark.stores import IngestResult, Store, StoreObject
-from pressmark.tabular.detection import Crlf, FormatError, ListStream, format_of, is_gzip
+from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list, unpacked
 
 __all__ = ["listed_identifiers", "store_listed"]
 
 _Line = tuple[int, bytes, bytes | None]
-_BLOCK = 1 << 20  # 1 MiB; a pipe yields what it has
 
 
 def store_listed(
@@ -63,30 +63,19 @@ def listed_identifiers(path: str, null: bool, crlf: Crlf | None) -> Iterator[byt
 @contextlib.contextmanager
 def _open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream]:
     """Open a list of lines, which may be gzipped."""
-    try:
-        format = format_of(path)
-    except FormatError as error:
-        raise CallError(f"{path}: {error}") from None
-    if format not in (None, "lines", "tsv"):
-        raise CallError(f"{path}: not a list of lines; save it as lines with a TAB in each line")
+    if format_of(path) not in (None, "lines", "tsv"):
+        raise FormatError(path, "not a list of lines; save it as lines with a TAB in each line")
     with open_source(path) as source:
-        yield checked_list(unpacked(source, is_gzip(path)), "lines", null, crlf, json_lines=False)
+        end = b"\0" if null else b"\n"
+        yield open_list(unpacked(source, path), name=source.name, delimiter=end, crlf=crlf, json_lines=False)
 
 
 def _blocks(source: ListStream, null: bool) -> Iterator[Iterator[_Line]]:
     """Yield number, identifier and path of each line of a list, in blocks as they are read; without a TAB no path."""
-    end = b"\0" if null else b"\n"
-    number = 0
-    held: list[bytes] = []  # the beginning of an incomplete line
-    while data := source.read(_BLOCK):
-        held.append(data)
-        if end in data:
-            *lines, rest = b"".join(held).split(end)
-            held = [rest]
-            yield ((number + n, *_pair(line)) for n, line in enumerate(lines, 1))
-            number += len(lines)
-    if rest := b"".join(held):
-        yield iter([(number + 1, *_pair(rest))])
+    number = 1
+    for lines in source.lines(b"\0" if null else b"\n"):
+        yield ((at, *_pair(line)) for at, line in enumerate(lines, number))
+        number += len(lines)
 
 
 def _pair(line: bytes) -> tuple[bytes, bytes | None]:

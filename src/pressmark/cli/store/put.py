@@ -33,12 +33,12 @@ from pressmark.cli.store.options import (
     provenance_options,
     store_options,
 )
-from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
+from pressmark.errors import IdentifierError, ObjectError, StoreError, TableError, quoted
 from pressmark.reports import Progress
 from pressmark.stores import ObjectSource, Store, StoreObject
 
 if TYPE_CHECKING:
-    from pressmark.tabular.detection import Crlf
+    from pressmark.tabular.formats import Crlf
 
 __all__ = ["Report", "one_object", "put_command", "store_objects"]
 
@@ -205,7 +205,7 @@ def store_objects(
         with reporter:
             try:
                 run(report)
-            except (StoreError, Failure):
+            except (StoreError, TableError, Failure):
                 objects.flush()
                 raise
             except KeyboardInterrupt:

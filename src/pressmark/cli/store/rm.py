@@ -19,7 +19,7 @@ from pressmark.stores import Store, StoreObject
 from pressmark.stores.store_change import Removal
 
 if TYPE_CHECKING:
-    from pressmark.tabular.detection import Crlf
+    from pressmark.tabular.formats import Crlf
 
 __all__ = ["rm_command"]
 

@@ -14,21 +14,14 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from pressmark.errors import MigrationError, quoted
+from pressmark.errors import MigrationError, TableError, quoted
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.tabular.delimited import CSV, TSV
-from pressmark.tabular.identifiers import (
-    ListError,
-    check_list,
-    check_map,
-    examined,
-    read_identifiers,
-    reading,
-    table_rows,
-)
+from pressmark.tabular.formats import Crlf
+from pressmark.tabular.identifiers import check_list, check_map, open_list_file, read_identifiers, table_rows
 
 if TYPE_CHECKING:
     from pressmark.migrate.options import Options
@@ -52,7 +45,7 @@ _HEADERS = (["old", "new"], ["source_id", "id"], ["source", "target"])
 def read_map(given: IdentifierMap, index: IdentifierIndex) -> None:
     """Read a map into an index.
 
-    :raises ListError: the map is malformed, has two new identifiers for an object, or cannot be read
+    :raises TableError: the map is malformed, has two new identifiers for an object, or cannot be read
     """
     where = "the map"
     if isinstance(given, (str, os.PathLike)):
@@ -64,26 +57,25 @@ def read_map(given: IdentifierMap, index: IdentifierIndex) -> None:
         if not same:
             lines = _lines_of(where, first, second) if where != "the map" else f"pairs {first + 1} and {second + 1}"
             what = f"two new identifiers for {quoted(identifier)}, in {lines}"
-            raise ListError(f"{where}: {what}; keep one")
+            raise TableError(where, f"{what}; keep one")
 
 
 def _checked(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for number, (old, new) in enumerate(pairs, 1):
         if not old or not new:
-            raise ListError(f"the map: pair {number} has an empty identifier")
+            raise TableError("the map", f"pair {number} has an empty identifier")
         yield old, new
 
 
 def _pairs(path: str) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield line numbers and pairs of a file."""
-    with reading(path) as file:
-        listed = examined(path, file, "csv")
+    with open_list_file(path, "csv") as listed:
         first = listed.head.partition(b"\n")[0]
         for line, row in table_rows(path, listed, TSV if b"\t" in first else CSV):
             if line == 1 and [name.lower() for name in row] in _HEADERS:
                 continue
             if len(row) != 2 or not all(row):
-                raise ListError(f"{path}:{line}: expected an old and a new identifier, separated by a tab or a comma")
+                raise TableError(path, "expected an old and a new identifier, separated by a tab or a comma", line)
             yield line, (row[0], row[1])
 
 
@@ -91,9 +83,6 @@ def _lines_of(path: str, first: int, second: int) -> str:
     """Return the lines of two pairs, for a message."""
     found = [line for number, (line, _pair) in enumerate(_pairs(path)) if number in (first, second)]
     return f"lines {found[0]} and {found[1]}"
-
-
-Crlf = Literal["strip", "keep"]
 
 
 class HashedIdentifiers:
@@ -124,14 +113,14 @@ def list_errors(options: Options) -> Iterator[None]:
     """
     try:
         yield
-    except ListError as error:
+    except TableError as error:
         raise MigrationError(options.source, options.destination, str(error)) from None
 
 
 def check_lists(ids: Identifiers | None, crlf: Crlf | None, new_ids: IdentifierMap | None) -> None:
     """Check that the files of lists exist and are lists.
 
-    :raises ListError: one is not
+    :raises TableError: one is not
     """
     check_list(ids, crlf)
     check_map(new_ids)

@@ -4,7 +4,6 @@ name. Rows are streamed, and a file is replaced atomically."""
 from __future__ import annotations
 
 import csv
-import gzip
 import importlib
 import importlib.util
 import io
@@ -21,6 +20,7 @@ from pressmark.html import check_writable, write_page
 from pressmark.migrate.entry import ROW_KEYS, Entry
 from pressmark.migrate.execution.run_result import Run, Summary, count_rows, outcome_of, summarize
 from pressmark.migrate.planning.plan import Plan
+from pressmark.tabular.formats import packed
 
 __all__ = ["FORMATS", "check_report", "format_of", "replaced", "report"]
 
@@ -108,15 +108,15 @@ def _write_rows(path: str, format: str, rows: Iterable[tuple[bytes, Entry]]) -> 
     :param rows: each with its line of JSON
     :raises ReportError: the file cannot be written
     """
-    with replaced(path) as file:
+    with replaced(path) as file, packed(file, path) as sink:
         if format == "parquet":
-            _write_parquet(file, rows)
-        elif path.lower().endswith(".gz"):
-            # Without a time, equal rows give equal files.
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                _write_text(packed, format, rows)
+            _write_parquet(sink, rows)
+        elif format == "jsonl":
+            for line, _row in rows:
+                sink.write(line)
         else:
-            _write_text(file, format, rows)
+            for block in _csv(row for _line, row in rows):
+                sink.write(block)
 
 
 @contextmanager
@@ -133,15 +133,6 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
-
-
-def _write_text(file: Any, format: str, rows: Iterable[tuple[bytes, Entry]]) -> None:
-    if format == "jsonl":
-        for line, _row in rows:
-            file.write(line)
-        return
-    for block in _csv(row for _line, row in rows):
-        file.write(block)
 
 
 def _csv(rows: Iterator[Entry]) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from pressmark.cli.common.console import Failure
+from pressmark.errors import TableError
 
 __all__ = ["GunzippedStream", "GzippedStream"]
 
@@ -15,18 +15,24 @@ LEVEL = 6  # the default of gzip
 
 
 class GunzippedStream:
-    """The decompressed bytes of all members of a gzip file."""
+    """The decompressed bytes of all members of a gzip file.
 
-    def __init__(self, source: Any) -> None:
+    :param name: the name of the file in messages
+    """
+
+    def __init__(self, source: Any, name: str) -> None:
         self._source = source
         self._decompressor = zlib.decompressobj(GZIP)
         self._compressed = b""
         self._inside = False
         self._any = False
-        self.name: str = source.name
+        self.name = name
 
     def read(self, size: int) -> bytes:
-        """Return ``size`` bytes; fewer only at the end."""
+        """Return ``size`` bytes; fewer only at the end.
+
+        :raises TableError: the gzip data is damaged
+        """
         parts: list[bytes] = []
         missing = size
         while missing and (part := self._next(missing)):
@@ -43,7 +49,7 @@ class GunzippedStream:
                 # Without more input, the decompressor may still have output.
                 if not self._compressed and not self._inside:
                     if not self._any:
-                        raise Failure(f"{self.name}: not a gzip file: empty")
+                        raise TableError(self.name, "not a gzip file: empty")
                     return b""
             if not self._inside:
                 # Tapes and some tools pad the last block with zeros; gzip ignores them, too.
@@ -58,7 +64,7 @@ class GunzippedStream:
                 data = self._decompressor.decompress(self._compressed, size)
             except zlib.error as error:
                 text = "not a gzip file" if not self._any and "header" in str(error) else "broken gzip data"
-                raise Failure(f"{self.name}: {text}: {error}") from None
+                raise TableError(self.name, f"{text}: {error}") from None
             self._any = True
             if self._decompressor.eof:
                 self._inside = False
@@ -68,7 +74,7 @@ class GunzippedStream:
             if data:
                 return data
             if at_end and self._inside:
-                raise Failure(f"{self.name}: broken gzip data: unexpected end")
+                raise TableError(self.name, "broken gzip data: unexpected end")
 
 
 class GzippedStream:
@@ -77,7 +83,6 @@ class GzippedStream:
     def __init__(self, sink: Any) -> None:
         self._sink = sink
         self._compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
-        self.name: str = sink.name
 
     def write(self, data: bytes) -> int:
         """Compress all of ``data``."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,9 +12,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pressmark import Pairtree
+from pressmark.errors import FormatError
 from pressmark.layouts import streams as lines
 from pressmark.layouts.blocks import identifier_blocks
-from pressmark.tabular.detection import FormatError, ListStream, format_of, open_list
+from pressmark.tabular import gzipped
+from pressmark.tabular.formats import ListStream, format_of, open_list
 from support.implementations import Implementation
 from support.streams import Pieces
 
@@ -42,7 +46,7 @@ class Dribble(io.BytesIO):
 @given(TEXT, st.integers(0, 40), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.booleans())
 def test_a_stream_is_the_file(text: bytes, head: int, sizes: list[int], strip: bool) -> None:
     """With ``strip``, a stream is the file without each carriage return before a line feed or the end."""
-    stream = ListStream(Dribble(text[head:]), text[:head], strip=strip)
+    stream = ListStream(Dribble(text[head:]), "text", text[:head], strip=strip)
     expected = (text + b"\n").replace(b"\r\n", b"\n")[:-1] if strip else text
     assert whole(stream, sizes * (len(text) + 2)) == expected
 
@@ -138,3 +142,17 @@ def test_files_of_identifiers(tmp_path: Path, implementation: Implementation) ->
         assert [block.column[index] for index in range(len(block.column))] == expected
     (block,) = identifier_blocks(io.BytesIO(b"a\r\n"))
     assert block.column[0] == b"a\r"
+
+
+@given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
+def test_gunzip_inverts_gzip(members: list[bytes], read: int, size: int) -> None:
+    """Reads of any size return the full number of bytes until the end."""
+    packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
+    before, gzipped.READ_BYTES = gzipped.READ_BYTES, read
+    try:
+        source = gzipped.GunzippedStream(io.BytesIO(packed), "x")
+        parts = list(iter(lambda: source.read(size), b""))
+    finally:
+        gzipped.READ_BYTES = before
+    assert b"".join(parts) == b"".join(members)
+    assert all(len(part) == size for part in parts[:-1])

@@ -9,11 +9,8 @@ import stat
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.files import InputStream
-from pressmark.cli.common.tables.columns import ColumnSpec, index_of
-from pressmark.cli.common.tables.mapper import Mapper
-from pressmark.errors import ColumnError, quoted
+from pressmark.errors import ColumnError, FormatError, TableError, quoted
+from pressmark.tabular.columns import Column, ItemMapper, index_of
 from pressmark.threads import Threads
 
 if TYPE_CHECKING:
@@ -51,14 +48,13 @@ class ArrowBlock:
         self.group = group
         self._batch = batch
         self._column = batch.column(reader.index)
-        self._name = reader.name
         self._first_row = first_row
         self._results: Any = None
 
     def __len__(self) -> int:
         return int(self._batch.num_rows)
 
-    def map(self, mapper: Mapper) -> None:
+    def map(self, mapper: ItemMapper) -> None:
         """Map the column."""
         results = pa.array(mapper.array(self._column))
         if results.null_count != self._column.null_count:
@@ -94,87 +90,96 @@ class ArrowBlock:
         batch = pa.record_batch([*self._batch.columns, self._results], schema=schema)
         return batch if kept is None else batch.take(pa.array(kept, pa.int64()))
 
-    def values(self) -> list[list[bytes]]:
-        """Return the values of every row and its result as text."""
-        with _named(self._name):
-            columns = [_texts(column) for column in [*self._batch.columns, self._results]]
-        return [list(row) for row in zip(*columns, strict=True)]
-
 
 class ParquetReader:
-    """A Parquet file whose schema has been read."""
+    """A Parquet file whose schema has been read.
 
-    def __init__(self, source: InputStream, spec: ColumnSpec) -> None:
-        self.name = source.name
+    :param source: a seekable binary stream
+    :ivar source: the stream, with ``bytes_read``
+    :raises FormatError: the column does not exist or is not text, or the source is not seekable
+    :raises TableError: the file is damaged
+    """
+
+    def __init__(self, source: Any, name: str, column: Column) -> None:
+        self.name = name
+        self.result = column.result
         self._row_bytes = 0.0
-        if not source.file.seekable():
-            raise CallError(f"{self.name}: Parquet input must be seekable; a pipe is not")
-        with _named(self.name):
-            self.file = pq.ParquetFile(_Input(source), buffer_size=READ_BYTES, pre_buffer=False)
+        if not source.seekable():
+            raise FormatError(name, "Parquet input must be seekable; a pipe is not")
+        self.source = _Input(source)
+        with _named(name):
+            self.file = pq.ParquetFile(self.source, buffer_size=READ_BYTES, pre_buffer=False)
             self.schema = self.file.schema_arrow
-        self.index = index_of(spec, self.schema.names, self.name)
+        self.index = index_of(column, self.schema.names, name)
         kind = self.schema.types[self.index]
         if not _is_text(kind):
-            raise CallError(f"{self.name}: column {quoted(self.schema.names[self.index])} is {kind}, not text")
-
-    def header(self) -> list[bytes]:
-        """Return the column names.
-
-        :raises CallError: a column cannot be written as text
-        """
-        for field in self.schema:
-            try:
-                _texts(pa.array([], field.type))
-            except pa.ArrowException:
-                message = f"column {quoted(field.name)} is {field.type}, which cannot be written as text"
-                raise CallError(f"{self.name}: {message}") from None
-        return [name.encode() for name in self.schema.names]
+            raise FormatError(name, f"column {quoted(self.schema.names[self.index])} is {kind}, not text")
 
     def blocks(self) -> Iterator[ArrowBlock]:
-        """Yield record batches, none of which spans row groups."""
+        """Yield record batches, none of which spans row groups.
+
+        :raises TableError: the file is damaged
+        """
         row = 1
+        for group, batch in self._batches():
+            yield ArrowBlock(batch, self, row, group)
+            row += batch.num_rows
+
+    def items(self) -> Iterator[bytes]:
+        """Yield the items that are not null.
+
+        :raises TableError: the file is damaged
+        """
+        for batch in self._column_batches():
+            items = batch.column(0)
+            if pa.types.is_dictionary(items.type):
+                items = items.dictionary_decode()
+            # Text in Parquet may be invalid UTF-8.
+            yield from (item for item in items.cast(pa.large_binary()).to_pylist() if item is not None)
+
+    @contextlib.contextmanager
+    def column(self) -> Iterator[Any]:
+        """Yield the column as an Arrow stream.
+
+        :raises TableError: the file is damaged
+        """
+        # The stream passes only the text of an error on, with a traceback.
+        failures: list[TableError] = []
+
+        def batches() -> Iterator[Any]:
+            try:
+                yield from self._column_batches()
+            except TableError as error:
+                failures.append(error)
+                raise
+
+        try:
+            yield pa.RecordBatchReader.from_batches(pa.schema([self.schema.field(self.index)]), batches())
+        except ColumnError:
+            if failures:
+                raise failures[0] from None
+            raise
+
+    def _column_batches(self) -> Iterator[Any]:
+        """Yield record batches of the column alone."""
+        name = self.schema.names[self.index]
+        # pyarrow reads all columns of this name.
+        before = self.schema.names[: self.index].count(name)
+        for _group, batch in self._batches([name]):
+            yield batch.select([batch.schema.get_all_field_indices(name)[before]])
+
+    def _batches(self, columns: list[str] | None = None) -> Iterator[tuple[int, Any]]:
+        """Yield the number of the row group and each of its record batches."""
         for group in range(self.file.num_row_groups):
             with _named(self.name):
-                batches = self.file.iter_batches(self._batch_rows(group), row_groups=[group])
+                batches = self.file.iter_batches(self._batch_rows(group), row_groups=[group], columns=columns)
             while True:
                 with _named(self.name):
                     batch = next(batches, None)
                 if batch is None:
                     break
                 self._row_bytes = max(self._row_bytes, batch.nbytes / max(1, batch.num_rows))
-                yield ArrowBlock(batch, self, row, group)
-                row += batch.num_rows
-
-    @contextlib.contextmanager
-    def column(self) -> Iterator[Any]:
-        """Yield the column as an Arrow stream."""
-        # The stream passes only the text of an error on, with a traceback.
-        failures: list[Failure] = []
-        field = self.schema.field(self.index)
-        # pyarrow reads all columns of this name.
-        before = self.schema.names[: self.index].count(field.name)
-
-        def batches() -> Iterator[Any]:
-            try:
-                for group in range(self.file.num_row_groups):
-                    with _named(self.name):
-                        some = self.file.iter_batches(self._batch_rows(group), row_groups=[group], columns=[field.name])
-                    while True:
-                        with _named(self.name):
-                            batch = next(some, None)
-                        if batch is None:
-                            break
-                        yield batch.select([batch.schema.get_all_field_indices(field.name)[before]])
-            except Failure as error:
-                failures.append(error)
-                raise
-
-        try:
-            yield pa.RecordBatchReader.from_batches(pa.schema([field]), batches())
-        except ColumnError:
-            if failures:
-                raise failures[0] from None
-            raise
+                yield group, batch
 
     def _batch_rows(self, group: int) -> int:
         """Return the number of rows of a row group to read at once; few if they are long."""
@@ -189,12 +194,12 @@ class ParquetReader:
 
 
 class ParquetWriter:
-    """Writes rows of any format as Parquet.
+    """Writes rows like those of a Parquet file, each with its result as a new last column.
 
     A row group is encoded, compressed and written by another thread while the rows of the next one are read and mapped.
     """
 
-    def __init__(self, sink: Any, reader: Any, spec: ColumnSpec) -> None:
+    def __init__(self, sink: Any, reader: ParquetReader) -> None:
         self._output = _Output(sink)
         self._group: int | None = None
         self._held: list[Any] = []
@@ -204,20 +209,13 @@ class ParquetWriter:
         self._stack = contextlib.ExitStack()
         self._pool: Threads | None = None
         self._writing: Future[None] | None = None
-        self._rows: list[list[bytes]] | None = None
-        if isinstance(reader, ParquetReader):
-            schema, self._options = reader.schema, _options_of(reader, spec.result)
-        else:
-            # Without a header row, columns are named by the numbers of --column.
-            names = reader.names or [f"column_{number}" for number in range(1, reader.width + 1)]
-            for name in names:
-                if not _is_utf8(name.encode("utf-8", "surrogateescape")):
-                    raise CallError(f"{reader.name}: column name {quoted(name)} is not UTF-8")
-            if spec.result in names:
-                raise CallError(f"{reader.name}: column {quoted(spec.result)} already exists; use --as NAME")
-            schema = pa.schema([(name, pa.string()) for name in names])
-            self._options = {"compression": DEFAULT_CODEC, "use_dictionary": names}
-        self._schema = schema.append(pa.field(spec.result, pa.string()))
+        self._options = _options_of(reader)
+        self._schema = reader.schema.append(pa.field(reader.result, pa.string()))
+
+    @property
+    def bytes_written(self) -> int:
+        """The number of bytes written."""
+        return self._output.bytes_written
 
     def begin(self) -> None:
         """Write the magic bytes."""
@@ -227,33 +225,12 @@ class ParquetWriter:
         if self._output.is_regular():
             self._pool = self._stack.enter_context(Threads(1, "pressmark-write"))
 
-    def check(self, block: Any) -> None:
-        """Fail rows with a value that is not UTF-8."""
-        self._rows = None
-        if isinstance(block, ArrowBlock):
-            return
-        self._rows = rows = block.values()
-        width = len(self._schema)
-        for index in block.faults:
-            if len(rows[index]) != width:
-                block.unwritable.add(index)
-        if _is_utf8(b"\0".join(map(b"\0".join, rows))):
-            return
-        for index, row in enumerate(rows):
-            for number, field in enumerate(row, 1):
-                if not _is_utf8(field):
-                    what = "result" if number == len(row) else f"field {number}"
-                    block.faults.setdefault(index, f"{what} is not UTF-8, which Parquet requires")
-                    # The result of a failed row is null.
-                    if number < len(row):
-                        block.unwritable.add(index)
-
-    def write(self, block: Any, kept: list[int] | None) -> None:
-        """Add rows; write them at the end of a row group of the source, or if enough are held."""
+    def write(self, block: ArrowBlock, kept: list[int] | None) -> None:
+        """Add the rows ``kept``, or all; write them at the end of a row group of the source, or if enough are held."""
         if block.group != self._group:
             self._flush()
             self._group = block.group
-        batch = block.batch(kept, self._schema) if self._rows is None else self._batch_of(block, kept)
+        batch = block.batch(kept, self._schema)
         self._held.append(batch)
         self._held_rows += batch.num_rows
         self._held_bytes += batch.nbytes
@@ -277,15 +254,6 @@ class ParquetWriter:
             with contextlib.suppress(Exception):
                 self._writer.close()
 
-    def _batch_of(self, block: Any, kept: list[int] | None) -> Any:
-        assert self._rows is not None
-        chosen = range(len(self._rows)) if kept is None else kept
-        failed = block.faults
-        rows = [self._rows[index] if index not in failed else [*self._rows[index][:-1], None] for index in chosen]
-        columns = zip(*rows, strict=True) if rows else [[] for _ in self._schema]
-        arrays = [pa.array(column, pa.binary()).cast(pa.string()) for column in columns]
-        return pa.record_batch(arrays, schema=self._schema)
-
     def _flush(self) -> None:
         """Have the rows that are held written, once those before them are."""
         self._await_group()
@@ -301,7 +269,7 @@ class ParquetWriter:
     def _await_group(self) -> None:
         """Wait for the row group that is being written.
 
-        :raises Failure: it cannot be written
+        :raises TableError: it cannot be written
         """
         writing, self._writing = self._writing, None
         if writing is not None:
@@ -319,18 +287,24 @@ class ParquetWriter:
 
 
 class _Input:
-    """A source as a file of pyarrow, which counts the bytes read."""
+    """A stream as a file of pyarrow, which counts the bytes read."""
 
-    def __init__(self, source: InputStream) -> None:
-        self._source = source
+    def __init__(self, source: Any) -> None:
+        self._read = source.read
+        self.bytes_read = 0
         self.closed = False
-        self.seek = source.file.seek
-        self.tell = source.file.tell
+        self.seek = source.seek
+        self.tell = source.tell
 
-    def read(self, size: int = -1) -> bytes:
-        data = self._source.file.read(size)
-        self._source.bytes_read += len(data)
-        return data
+    def read(self, size: int) -> bytes:
+        """Return ``size`` bytes; fewer only at the end."""
+        parts: list[bytes] = []
+        missing = size
+        while missing and (part := self._read(missing)):
+            parts.append(part)
+            missing -= len(part)
+        self.bytes_read += size - missing
+        return b"".join(parts)
 
     def close(self) -> None:
         """Do nothing: the file is closed where it was opened."""
@@ -341,19 +315,24 @@ class _Output:
 
     def __init__(self, sink: Any) -> None:
         self._sink = sink
-        self.name: str = sink.name
+        name = getattr(sink, "name", "")
+        self.name = name if isinstance(name, str) else ""
+        self.bytes_written = 0
         self.closed = False
         self.abandoned = False
 
     def is_regular(self) -> bool:
         """Return whether the sink is a regular file."""
-        return stat.S_ISREG(os.fstat(self._sink.fileno()).st_mode)
+        try:
+            return stat.S_ISREG(os.fstat(self._sink.fileno()).st_mode)
+        except (AttributeError, OSError):
+            return False
 
     def write(self, data: Any) -> int:
-        if self.abandoned:
-            return len(data)
-        written: int = self._sink.write(data)
-        return written
+        if not self.abandoned:
+            self._sink.write(data)
+            self.bytes_written += len(data)
+        return len(data)
 
     def flush(self) -> None:
         if not self.abandoned:
@@ -365,17 +344,17 @@ class _Output:
 
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Turn an error of pyarrow into a :class:`Failure` about the file ``name``."""
+    """Turn an error of pyarrow into a :class:`TableError` about the file ``name``."""
     try:
         yield
     except BrokenPipeError:
         raise
     except (pa.ArrowException, OSError) as error:
         text = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise Failure(f"{name}: {text}") from None
+        raise TableError(name, text) from None
 
 
-def _options_of(reader: ParquetReader, result: str) -> dict[str, Any]:
+def _options_of(reader: ParquetReader) -> dict[str, Any]:
     """Return how to write a file like that of ``reader``: the codecs, and which columns have a dictionary."""
     if not reader.file.num_row_groups:
         return {"compression": DEFAULT_CODEC}
@@ -383,7 +362,7 @@ def _options_of(reader: ParquetReader, result: str) -> dict[str, Any]:
     columns = [group.column(number) for number in range(group.num_columns)]
     codecs = {one.path_in_schema: CODECS.get(one.compression, one.compression.lower()) for one in columns}
     name = reader.schema.names[reader.index]
-    codecs[result] = codec = codecs.get(name, DEFAULT_CODEC)
+    codecs[reader.result] = codec = codecs.get(name, DEFAULT_CODEC)
     dictionaries = [one.path_in_schema for one in columns if "DICTIONARY" in " ".join(one.encodings)]
     # Results get no dictionary: they rarely repeat.
     return {
@@ -400,15 +379,6 @@ def _is_text(kind: Any) -> bool:
     names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
     # The oldest supported pyarrow has no views.
     return any(test(kind) for name in names if (test := getattr(pa.types, f"is_{name}", None)))
-
-
-def _texts(array: Any) -> list[bytes]:
-    """Return every item as text; null becomes empty."""
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if not _is_text(array.type):
-        array = pc.cast(array, pa.large_string())
-    return [b"" if item is None else item for item in pc.cast(array, pa.large_binary()).to_pylist()]
 
 
 def _is_utf8(data: bytes) -> bool:

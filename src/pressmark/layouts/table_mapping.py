@@ -1,0 +1,153 @@
+"""Tables through a kernel: one column is mapped."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from pressmark.errors import IdentifierError, PathError
+from pressmark.layouts.batch import BoundKernel
+from pressmark.layouts.streams import LineCounts, LineErrors, check_on_error, pass_lines
+from pressmark.tabular.columns import Column
+from pressmark.tabular.tables import Block, open_table, open_writer
+from pressmark.threads import resolve_threads
+
+__all__ = ["map_table"]
+
+
+def map_table(
+    bound: BoundKernel,
+    source: Any,
+    sink: Any,
+    name: str,
+    format: str,
+    column: Column,
+    on_error: LineErrors,
+    threads: int | None,
+    on_failure: Callable[[Any], None] | None,
+    on_progress: Callable[[LineCounts], None] | None,
+) -> LineCounts:
+    """Write a table with the results of a column as a new last column: see ``Layout.map_file``.
+
+    :param name: the name of ``source`` in messages
+    """
+    check_on_error(on_error)
+    mapper = _Mapper(bound, threads)
+    reader = open_table(source, name, format, column)
+    writer = open_writer(reader, format, sink)
+    counts = LineCounts()
+    try:
+        writer.begin()
+        for block in reader.blocks():
+            block.map(mapper)
+            failed, kept, stop = _failures(block, on_error)
+            writer.write(block, kept)
+            for index in failed:
+                if on_failure is not None:
+                    on_failure(_error(bound, block, index))
+            if stop is not None:
+                raise _error(bound, block, stop)
+            items, failures = counts.items + len(block), counts.failed + len(failed)
+            counts = LineCounts(items, failures, reader.source.bytes_read, writer.bytes_written)
+            if on_progress is not None:
+                on_progress(counts)
+        writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise
+    return counts._replace(bytes_read=reader.source.bytes_read, bytes_written=writer.bytes_written)
+
+
+def _failures(block: Block, on_error: LineErrors) -> tuple[list[int], list[int] | None, int | None]:
+    """Return the failed rows, the rows to write (:data:`None`: all), and the row at which the run ends."""
+    failed = sorted(block.faults)
+    if not failed:
+        return failed, None, None
+    if on_error == "skip":
+        return failed, [index for index in range(len(block)) if index not in block.faults], None
+    # A row that cannot be written ends the run, even if results may be empty.
+    stop = failed[0] if on_error == "raise" else min(block.unwritable, default=None)
+    if stop is None:
+        return failed, None, None
+    return [index for index in failed if index < stop], list(range(stop)), stop
+
+
+def _error(bound: BoundKernel, block: Block, index: int) -> IdentifierError | PathError:
+    """Return the error of a failed row; its ``index`` counts lines, or rows of Parquet, from 0."""
+    return bound.error(block.item(index), block.number(index) - 1, block.faults[index])
+
+
+class _Mapper:
+    """Maps the items of a table by a kernel: an ``ItemMapper``."""
+
+    def __init__(self, bound: BoundKernel, threads: int | None) -> None:
+        self._bound = bound
+        self._threads = resolve_threads(threads)
+        self.result = "identifier" if bound.error is PathError else "path"
+
+    def fields(self, rows: bytes, separator: bytes, index: int, width: int) -> Any:
+        """Return field ``index`` of ``rows`` as a ``ByteColumn``, or None if a row does not have ``width`` fields."""
+        return self._bound.packed.from_fields(rows, separator, index, width)
+
+    def column(self, items: Any) -> tuple[Any, dict[int, str]]:
+        """Return the ``ByteColumn`` of results, empty for failed items, and their reasons by index."""
+        results, failures = self._bound.kernel(items)
+        return results, {index: self.reason(items[index]) for index, _, _ in failures}
+
+    def texts(self, items: list[bytes]) -> tuple[list[bytes], dict[int, str]]:
+        """Return the result of every item, empty for failed items, and their reasons by index."""
+        # As lines, which a layout maps without creating a Python object for each.
+        for delimiter in (b"\n", b"\0"):
+            lines = delimiter.join([*items, b""])
+            if lines.count(delimiter) == len(items):
+                break
+        else:
+            return self._one_by_one(items, range(len(items)))
+        failed: list[int] = []
+        written = io.BytesIO()
+        # One thread is done with a block before others would start.
+        pass_lines(
+            self._bound,
+            io.BytesIO(lines),
+            written,
+            delimiter,
+            1,
+            "empty",
+            False,
+            False,
+            lambda error: failed.append(error.index),
+            None,
+        )
+        results = written.getvalue().split(delimiter)
+        results.pop()
+        if failed:
+            # Map them again one by one: a result that contains the delimiter is valid here.
+            again, faults = self._one_by_one(items, failed)
+            for index, result in zip(failed, again, strict=True):
+                results[index] = result
+            return results, faults
+        return results, {}
+
+    def array(self, array: Any) -> Any:
+        """Return the ``StringColumn`` of an Arrow array; null for null and for items without result."""
+        return self._bound.column(array, "none", None, self._threads)
+
+    def reason(self, item: bytes | str) -> str:
+        """Return the reason why ``item`` has no result."""
+        try:
+            self._bound.one(item)
+        except (IdentifierError, PathError) as error:
+            return error.reason
+        raise AssertionError(f"{item!r} fails only in a batch")
+
+    def _one_by_one(self, items: list[bytes], indices: Any) -> tuple[list[bytes], dict[int, str]]:
+        results: list[bytes] = []
+        faults: dict[int, str] = {}
+        for index in indices:
+            try:
+                results.append(self._bound.one(items[index]).encode("utf-8", "surrogateescape"))
+            except (IdentifierError, PathError) as error:
+                results.append(b"")
+                faults[index] = error.reason
+        return results, faults

@@ -1,0 +1,141 @@
+"""Tables: rows are read in blocks, one column of each block is mapped, and the rows are written with the results.
+
+A table is written in the format in which it was read, so rows keep their bytes, and Parquet its schema, metadata and
+compression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from pressmark.errors import FormatError, TableError, quoted
+from pressmark.tabular.columns import Column, ItemMapper
+from pressmark.tabular.formats import open_list
+
+__all__ = ["Block", "Writer", "open_table", "open_writer", "table_items"]
+
+
+class Block(Protocol):
+    """Consecutive rows, one column of which is mapped.
+
+    :ivar faults: reasons of failed rows, by index in the block
+    :ivar unwritable: indices of failed rows that cannot be written even with an empty result
+    """
+
+    faults: dict[int, str]
+    unwritable: set[int]
+
+    def __len__(self) -> int: ...
+
+    def map(self, mapper: ItemMapper) -> None:
+        """Map the items, and add failed rows to ``faults``."""
+
+    def number(self, index: int) -> int:
+        """Return the number of a row for messages, from 1."""
+
+    def item(self, index: int) -> Any:
+        """Return the item of a failed row for messages."""
+
+
+class Writer(Protocol):
+    """A table that is written.
+
+    :ivar bytes_written: the number of bytes written
+    """
+
+    @property
+    def bytes_written(self) -> int: ...
+
+    def begin(self) -> None:
+        """Write the header."""
+
+    def write(self, block: Any, kept: list[int] | None) -> None:
+        """Write the rows ``kept``, or all, with their results."""
+
+    def finish(self) -> None:
+        """Write the end of the table."""
+
+    def abandon(self) -> None:
+        """End without marking the output as complete."""
+
+
+class _TextWriter:
+    """Writes rows of CSV, TSV and JSON lines."""
+
+    def __init__(self, sink: Any, head: bytes) -> None:
+        self._sink = sink
+        self._head = head
+        self.bytes_written = 0
+
+    def begin(self) -> None:
+        self._write(self._head)
+
+    def write(self, block: Any, kept: list[int] | None) -> None:
+        self._write(block.written(kept))
+        # Slow input is passed on immediately.
+        self._sink.flush()
+
+    def finish(self) -> None:
+        self._sink.flush()
+
+    def abandon(self) -> None:
+        """Do nothing: lines have no end mark."""
+
+    def _write(self, data: bytes) -> None:
+        self._sink.write(data)
+        self.bytes_written += len(data)
+
+
+def open_table(source: Any, name: str, format: str, column: Column) -> Any:
+    """Return the reader of a table, whose first rows or schema have been read.
+
+    Its ``blocks()`` are the rows, and ``source.bytes_read`` counts the bytes read.
+
+    :param source: a binary stream, decompressed; seekable for Parquet
+    :param name: its name in messages
+    :param format: ``csv``, ``tsv``, ``jsonl`` or ``parquet``
+    :raises FormatError: it has another format, or lacks the column; or Parquet cannot be read without pyarrow
+    :raises TableError: it is damaged
+    """
+    # One format is imported: a run reads one table.
+    if format == "parquet":
+        return _parquet().ParquetReader(source, name, column)
+    listed = open_list(source, format, name=name)
+    if format == "jsonl":
+        from pressmark.tabular.json_lines import JsonReader
+
+        return JsonReader(listed, column)
+    from pressmark.tabular.text import TextReader
+
+    return TextReader(listed, format, column)
+
+
+def open_writer(reader: Any, format: str, sink: Any) -> Writer:
+    """Return the writer of rows of ``reader`` to the binary stream ``sink``."""
+    writer: Writer = _parquet().ParquetWriter(sink, reader) if format == "parquet" else _TextWriter(sink, reader.head)
+    return writer
+
+
+def table_items(reader: Any) -> Iterator[bytes]:
+    """Yield the items of CSV, TSV or JSON lines that are not null.
+
+    :raises TableError: a row is malformed
+    """
+    for block in reader.blocks():
+        items = block.items
+        for index, reason in sorted(block.faults.items())[:1]:
+            raise TableError(reader.name, f"{quoted(block.item(index))}: {reason}", block.number(index))
+        yield from (item for index, item in enumerate(items) if index not in block.nulls) if block.nulls else items
+
+
+def _parquet() -> Any:
+    try:
+        from pressmark.tabular import parquet
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyarrow":
+            raise
+        raise FormatError("", "reading Parquet needs pyarrow: pip install 'pressmark[arrow]'") from None
+    except ImportError as error:
+        raise FormatError("", f"reading Parquet needs pyarrow, which failed to load: {error}") from None
+    return parquet
