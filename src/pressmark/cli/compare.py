@@ -280,10 +280,9 @@ def _opened(
             options = "--column, --format, --delimiter, --crlf and -0"
             raise CallError(f"{file}: a directory is opened as a store; {options} apply to files only")
         # Imported here: most runs do not open a store.
-        from pressmark.cli.store.options import command_errors, open_store
+        from pressmark.cli.store.options import open_store
 
-        with command_errors():
-            yield _of_store(open_store(os.fsencode(file), None, None, None), skipped)
+        yield _of_store(open_store(os.fsencode(file), None, None, None), skipped)
         return
     selected = column_named(column)
     name = "<stdin>" if file == "-" else file

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
 from pressmark import stores
-from pressmark.cli.common.console import CallError, Failure, say
+from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.files import BufferedLines, OutputStream, check_globs
 from pressmark.cli.common.progress import PROGRESS, Reporter
-from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
+from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
 from pressmark.stores import Store, StoreObject
@@ -41,7 +40,6 @@ __all__ = [
     "by_path",
     "changes_text",
     "check_version",
-    "command_errors",
     "complete_layout",
     "find_object",
     "layout_of",
@@ -213,18 +211,6 @@ def find_object(store: Store, identifier: str, version: str | None = None) -> St
         root = ocfl_root(store, "--version", "omit the option")
         return by_path(root, identifier, lambda one: root.get(one, version))
     return by_path(store, identifier, lambda one: (store.locate if isinstance(one, StoreObject) else store.get)(one))
-
-
-@contextmanager
-def command_errors() -> Iterator[None]:
-    """End the command with status 1 where reading or writing failed, and with status 2 for a usage error."""
-    try:
-        yield
-    except ObjectError as error:
-        raise Failure(str(error)) from None
-    except StoreError as error:
-        # An error of the operating system is the cause.
-        raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None
 
 
 def changes_text(counts: Mapping[str, int]) -> str:

@@ -27,7 +27,6 @@ from pressmark.cli.store.options import (
     Objects,
     Provenance,
     changes_text,
-    command_errors,
     missing_provenance,
     open_store,
     provenance_options,
@@ -136,23 +135,22 @@ def put_command(
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")
         refuse_missing(sources)
-    with command_errors():
-        provenance = Provenance(message, user, user_address)
-        how: dict[str, Any] = {"replace": replace, "mode": mode, "links": links, "compare": True}
-        how["exclude"] = globs_to_exclude(exclude, exclude_junk)
-        store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
-        if listed is None:
-            source = _source(sources)
+    provenance = Provenance(message, user, user_address)
+    how: dict[str, Any] = {"replace": replace, "mode": mode, "links": links, "compare": True}
+    how["exclude"] = globs_to_exclude(exclude, exclude_junk)
+    store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
+    if listed is None:
+        source = _source(sources)
 
-            def put() -> StoreObject:
-                return store.put(identifier or "", source, **how)
+        def put() -> StoreObject:
+            return store.put(identifier or "", source, **how)
 
-            run = one_object(put)
-        else:
-            from pressmark.cli.store.listed import store_listed
+        run = one_object(put)
+    else:
+        from pressmark.cli.store.listed import store_listed
 
-            run = partial(store_listed, store, listed, null, crlf, **how)
-        return store_objects(path, store, run, as_json=as_json, null=null, progress=progress)
+        run = partial(store_listed, store, listed, null, crlf, **how)
+    return store_objects(path, store, run, as_json=as_json, null=null, progress=progress)
 
 
 def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object]:

@@ -12,7 +12,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import Reporter, format_count, progress_mode
-from pressmark.cli.store.options import JSON, STORE, Objects, by_path, command_errors, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, Objects, by_path, open_store, store_options
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Progress
 from pressmark.stores import Store, StoreObject
@@ -77,37 +77,36 @@ def rm_command(
     if bool(removed) == (listed is not None):
         raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
     done = failed = 0
-    with command_errors():
-        store: Any = open_store(path, kind, layout, identifiers, ignore)
-        with open_sink(None, None) as sink:
-            reporter = Reporter(progress_mode(progress, sink), "object")
-            items: Iterable[str | bytes] = removed
-            if listed is not None:
-                from pressmark.cli.store.listed import listed_identifiers
+    store: Any = open_store(path, kind, layout, identifiers, ignore)
+    with open_sink(None, None) as sink:
+        reporter = Reporter(progress_mode(progress, sink), "object")
+        items: Iterable[str | bytes] = removed
+        if listed is not None:
+            from pressmark.cli.store.listed import listed_identifiers
 
-                items = listed_identifiers(listed, null, crlf)
-            objects = Objects(sink, reporter, as_json, False)
-            with reporter, Removal(store) as removal:
-                try:
-                    for one in items:
-                        try:
-                            if dry_run:
-                                objects.write(by_path(store, one, partial(_found, store)))
-                            else:
-                                by_path(store, one, removal.remove)
-                        except (ObjectError, IdentifierError) as error:
-                            failed += 1
-                            reporter.fail(str(error))
-                            continue
-                        done += 1
-                        reporter.on_event(Progress(items=done, failed=failed))
-                except KeyboardInterrupt:
-                    what = f"interrupted after {format_count(done, 'object')}"
-                    raise Interrupted(f"{what}; run the command again to remove the others") from None
-            if as_json:
-                summary = {"ok": not failed, "removed": done, "failed": failed}
-                objects.write_json({"summary": {"dry_run": True, **summary} if dry_run else summary})
-            objects.flush()
+            items = listed_identifiers(listed, null, crlf)
+        objects = Objects(sink, reporter, as_json, False)
+        with reporter, Removal(store) as removal:
+            try:
+                for one in items:
+                    try:
+                        if dry_run:
+                            objects.write(by_path(store, one, partial(_found, store)))
+                        else:
+                            by_path(store, one, removal.remove)
+                    except (ObjectError, IdentifierError) as error:
+                        failed += 1
+                        reporter.fail(str(error))
+                        continue
+                    done += 1
+                    reporter.on_event(Progress(items=done, failed=failed))
+            except KeyboardInterrupt:
+                what = f"interrupted after {format_count(done, 'object')}"
+                raise Interrupted(f"{what}; run the command again to remove the others") from None
+        if as_json:
+            summary = {"ok": not failed, "removed": done, "failed": failed}
+            objects.write_json({"summary": {"dry_run": True, **summary} if dry_run else summary})
+        objects.flush()
     say(f"{format_count(done, 'object')} {'would be removed' if dry_run else 'removed'}")
     return Failure.exit_code if failed else 0
 
