@@ -96,6 +96,10 @@ def test_unmap(tmp_path: Path) -> None:
         pressmark.layout("0004").map_file(io.BytesIO(b"a\n"), target, unmap=True)
 
 
+#: Compressed data without their end.
+CUT = gzip.compress(b"a\n", mtime=0)[:-1]
+
+
 @pytest.mark.parametrize(
     ("name", "table", "options", "error", "text"),
     [
@@ -112,7 +116,7 @@ def test_unmap(tmp_path: Path) -> None:
         ("in.txt", b"a\n" * 99_999 + b"b\r\n", {}, TableError, "in.txt: carriage return at the end of a line"),
         ("in.xlsx", b"", {}, FormatError, ".xlsx is a spreadsheet"),
         ("in.csv.gz", b"no gzip", {"column": "id"}, TableError, "in.csv.gz: not a gzip file"),
-        ("in.txt.gz", gzip.compress(b"a\n", mtime=0)[:-1], {}, TableError, "in.txt.gz: broken gzip data: unexpected end"),
+        ("in.txt.gz", CUT, {}, TableError, "in.txt.gz: broken gzip data: unexpected end"),
     ],
 )
 def test_errors(
