@@ -82,7 +82,7 @@ def check(run: migrate.Run, source: Path, destination: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["threads", "executor", "processes"])
 def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
-    monkeypatch.setattr("pressmark.jobs.scheduler.REPORT_EVERY", 1e9)
+    monkeypatch.setattr("pressmark.jobs.run.REPORT_EVERY", 1e9)
     plan = to_ocfl(pairtree, tmp_path / "root")
     events: list[Progress] = []
     if workers == "executor":

@@ -139,7 +139,8 @@ class _Scheduler:
         try:
             self._run(self._work.remaining(), self._limit)
             self._is_alone = True
-            self._run(iter(self._again), 1)
+            if self._again:
+                self._run(iter(self._again), 1)
         except KeyboardInterrupt:
             if self._interrupt is not None:
                 self._interrupt()
@@ -152,13 +153,15 @@ class _Scheduler:
     def _run(self, chunks: Iterator[Chunk], limit: int) -> None:
         """Run chunks, ``limit`` at a time, until none is left or the run stops."""
         chunk = next(chunks, None)
-        while self._flying or (chunk is not None and self.stopped is None):
+        while True:
             if self.stopped is None and self._stop is not None and self._stop():
                 self._halt("stop")
             while chunk is not None and self.stopped is None and len(self._flying) < limit and self._submit(chunk):
                 chunk = next(chunks, None)
             if self._flying:
                 self._collect()
+            elif chunk is None or self.stopped is not None:
+                break
         if self._fatal is not None:
             raise self._fatal
 
