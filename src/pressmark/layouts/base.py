@@ -560,7 +560,7 @@ class Layout(ABC):
         :raises ValueError: ``on_error`` is unknown
         """
         # Few programs map files.
-        from pressmark.layouts.streams import created, name_of, opened, pass_lines
+        from pressmark.layouts.streams import name_of, open_destination, open_source, pass_lines
         from pressmark.tabular.formats import check_output, chosen_format, open_list
 
         bound = self._unmapping() if unmap else self._mapping()
@@ -577,7 +577,7 @@ class Layout(ABC):
             both=both,
         )
         check_output(name_of(destination), chosen)
-        with opened(source) as stream, created(destination) as sink:
+        with open_source(source) as stream, open_destination(destination) as sink:
             if column is None:
                 end = b"\0" if null else b"\n"
                 lines: Any = open_list(stream, name=name, delimiter=end, crlf=crlf, json_lines=format is None)

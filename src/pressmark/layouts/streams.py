@@ -16,10 +16,10 @@ __all__ = [
     "LineCounts",
     "LineErrors",
     "check_on_error",
-    "created",
     "cut_blocks",
     "name_of",
-    "opened",
+    "open_destination",
+    "open_source",
     "pass_lines",
 ]
 
@@ -226,12 +226,12 @@ def _pass_block(
 
 def name_of(file: ItemFile) -> str:
     """Return the path of a file, or the name of a stream, which may be empty."""
-    name = getattr(file, "name", "") if hasattr(file, "read") or hasattr(file, "write") else os.fspath(file)
+    name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else getattr(file, "name", "")
     return name if isinstance(name, str) else ""
 
 
 @contextmanager
-def opened(source: ItemFile) -> Iterator[Any]:
+def open_source(source: ItemFile) -> Iterator[Any]:
     """Open a file to read, decompressed if its name ends in ``.gz``; a stream is used as it is."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
@@ -241,12 +241,12 @@ def opened(source: ItemFile) -> Iterator[Any]:
 
 
 @contextmanager
-def created(destination: ItemFile) -> Iterator[Any]:
+def open_destination(destination: ItemFile) -> Iterator[Any]:
     """Open a file to write, compressed if its name ends in ``.gz``; a stream is used as it is."""
     if isinstance(destination, (str, os.PathLike)):
-        path = os.fspath(destination)
         from pressmark.fs.atomic import open_output  # the command opens its files itself
 
+        path = os.fspath(destination)
         with open_output(path) as file, packed(file, path) as sink:
             yield sink
     else:
