@@ -62,7 +62,7 @@ def test_put_that_is_refused(any_store: Store, tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), new)
 
     refuse(monkeypatch, errno.EACCES)
-    modules = {"bags": "bags.bag_folder", "ocfl": "ocfl.writing.bulk_writer"}
+    modules = {"bags": "bags.bag_folder", "ocfl": "ocfl.local.local_changes"}
     monkeypatch.setattr(f"pressmark.stores.{modules.get(any_store.kind, 'walked_store')}.rename_new", full)
     with pytest.raises(ObjectError) as caught:
         any_store.put("xyzxyz", tmp_path / "given")
@@ -79,7 +79,7 @@ def test_an_old_version_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def refused(top: bytes, **_how: int) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), top)
 
-    for module in ("stores.ocfl.root", "fs.staging"):
+    for module in ("stores.ocfl.local.local_changes", "fs.staging"):
         monkeypatch.setattr(f"pressmark.{module}.remove_tree", refused)
     root.put("abcdef", tmp_path / "new", replace=True)
     with root.get("abcdef").open("f") as file:
