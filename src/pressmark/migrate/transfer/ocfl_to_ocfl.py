@@ -56,7 +56,7 @@ class OcflToOcfl(BulkDirection):
         # The lock of the source, held while a batch of objects is moved.
         self._lock = ExitStack()
         self._has_lock = False
-        # Directories above moved objects, when the source was locked by another run.
+        # Directories above moved objects, when the source was locked by another run, or one was not removed.
         self._unpruned: set[bytes] = set()
         self._stack = ExitStack()
 
@@ -229,14 +229,14 @@ class OcflToOcfl(BulkDirection):
             yield items[staged.identifier], error
 
     def _prune_above(self, moved: StagedObject) -> None:
-        """Remove empty directories above an object that was just moved, later if the source cannot be locked now."""
+        """Remove empty directories above an object that was just moved, later if that is impossible now."""
         above = os.path.dirname(moved.path)[len(self.source_base) + 1 :]
         self._has_lock = self._has_lock or self._try_lock()
         if self._has_lock:
-            with suppress(OSError):  # a directory may be protected
+            with suppress(OSError):
                 prune_empty_parents(self.source_base, above)
-        else:
-            self._unpruned.add(above)
+                return
+        self._unpruned.add(above)
 
     def _try_lock(self) -> bool:
         """Lock the source without waiting: this run has locked the destination, and another run may lock both."""
