@@ -105,7 +105,7 @@ class Ingest:
         root: str,
         writer: StagingWriter[Any],
         *,
-        settle: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject] | None = None,
+        settle: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject],
         select: Callable[[str | bytes, ObjectSource], tuple[ObjectSource, Callable[[StoreObject], StoreObject]]]
         | None = None,
         on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
@@ -225,7 +225,7 @@ class Ingest:
         self, entry: _Entry, found: StoreObject | ObjectError | IdentifierError
     ) -> StoreObject | ObjectError | IdentifierError:
         """Return the record of an object that was refused, if it is in the store nevertheless; otherwise ``found``."""
-        if self._settle is None or not isinstance(found, ObjectError):
+        if not isinstance(found, ObjectError):
             return found
         try:
             return self._settle(entry.identifier, entry.source, found)

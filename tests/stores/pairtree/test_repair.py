@@ -176,20 +176,25 @@ def test_a_link_with_a_reserved_name(tree: Tree, tmp_path: Path) -> None:
     assert sorted(os.listdir(base / "pairtree_root" / "ab")) == ["one", "pairtree_pressmark-obj", "two"]
 
 
+def refuse_removal(monkeypatch: pytest.MonkeyPatch, ending: bytes) -> None:
+    """Let the removal of the directory fail whose path ends so."""
+    rmdir = os.rmdir
+
+    def refused(path: bytes) -> None:
+        if path.endswith(ending):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        rmdir(path)
+
+    monkeypatch.setattr("os.rmdir", refused)
+
+
 def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused object is reported, and the others are repaired."""
     # A name appeared again after the repair was interrupted.
     base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
     before = snapshot(base / "pairtree_root" / "ab")
     store = PairtreeStore(base)
-    rmdir = os.rmdir
-
-    def refused(path: bytes) -> None:
-        if path.endswith(b"/ef"):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
-        rmdir(path)
-
-    monkeypatch.setattr("os.rmdir", refused)
+    refuse_removal(monkeypatch, b"/ef")
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert [event.path for event in events if isinstance(event, RepairStep)] == [
@@ -214,14 +219,7 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parents_that_cannot_be_removed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """A removed directory is not reported as empty; the parent that cannot be removed is."""
     store = PairtreeStore(tree("ab/cd/ef/"))
-    rmdir = os.rmdir
-
-    def refused(path: bytes) -> None:
-        if path.endswith(b"/ab/cd"):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
-        rmdir(path)
-
-    monkeypatch.setattr("os.rmdir", refused)
+    refuse_removal(monkeypatch, b"/ab/cd")
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert events == [RepairStep("prune", b"pairtree_root/ab/cd/ef")]

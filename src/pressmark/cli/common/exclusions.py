@@ -17,7 +17,7 @@ __all__ = ["RULES", "Excludes", "Requires", "Rule", "check_options"]
 
 
 class Requires(NamedTuple):
-    """An option that has a meaning only with another one.
+    """An option that requires another one.
 
     :ivar option: its name; a positional argument has that of its help, such as ``SOURCE``
     :ivar others: names, separated by spaces: one of them must be given
@@ -29,7 +29,7 @@ class Requires(NamedTuple):
     why: str = ""
 
     def broken(self, given: set[str]) -> str | None:
-        """Return the message if the options of a call break the rule."""
+        """Return the error message for a call with these options; :data:`None` if it keeps the rule."""
         others = self.others.split()
         if self.option not in given or given.intersection(others):
             return None
@@ -37,7 +37,7 @@ class Requires(NamedTuple):
 
 
 class Excludes(NamedTuple):
-    """An option that others do not go together with.
+    """An option that excludes others.
 
     :ivar option: as for :class:`Requires`; several names, separated by spaces, have the same rule
     :ivar others: names, separated by spaces: none of them may be given
@@ -49,7 +49,7 @@ class Excludes(NamedTuple):
     why: str
 
     def broken(self, given: set[str]) -> str | None:
-        """Return the message if the options of a call break the rule."""
+        """Return the error message for a call with these options; :data:`None` if it keeps the rule."""
         option, other = (
             next((name for name in names.split() if name in given), None) for names in (self.option, self.others)
         )

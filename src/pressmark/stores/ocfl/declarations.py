@@ -84,6 +84,10 @@ def declaration(prefix: bytes, version: str) -> tuple[bytes, bytes]:
     return name, name[2:] + b"\n"
 
 
+# Paths in a directory that show an object.
+_SIGNS = (b"/inventory.json", *(b"/" + declaration(OBJECT, version)[0] for version in VERSIONS))
+
+
 def later(version: str, than: str) -> bool:
     """Return whether an OCFL version is later than another."""
     return tuple(map(int, version.split("."))) > tuple(map(int, than.split(".")))
@@ -155,8 +159,7 @@ def declares_object(storage: Storage, place: bytes) -> bool:
     :raises OSError: this cannot be determined
     """
     # By name, because directories above objects may have thousands of entries.
-    names = (b"inventory.json", *(declaration(OBJECT, version)[0] for version in VERSIONS))
-    return any(storage.exists(os.path.join(place, name)) for name in names)
+    return any(storage.exists(place + sign) for sign in _SIGNS)
 
 
 def has_mutable_head(storage: Storage, place: bytes) -> bool:

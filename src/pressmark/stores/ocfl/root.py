@@ -38,7 +38,7 @@ from pressmark.stores.objects import (
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
-from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
+from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.store_change import Removal
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
 __all__ = ["OcflRoot"]
+
+TRIES = 100  # attempts when other runs interfere
 
 
 class OcflRoot(StorageRoot):

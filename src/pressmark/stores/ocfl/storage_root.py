@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["FoundInventory", "StorageRoot"]
 
 _INVENTORY = encode_fs(INVENTORY)
-TRIES = 100  # attempts when other runs interfere
 # ocfl-java 2.2.3 writes the first hex digit of characters with three bytes or more in upper case.
 _LONG_ESCAPE = re.compile("%[ef](?=[0-9a-f])")
 
@@ -237,10 +236,6 @@ class StorageRoot(Store):
         """
         other = self._foreign_place(place)
         return other is not None and self.storage.exists(other)
-
-    def has_other_place(self, place: bytes) -> bool:
-        """Return whether ocfl-java has another path for the object that belongs at ``place``."""
-        return self._foreign_place(place) is not None
 
     def _absolute(self, place: bytes) -> bytes:
         return self.storage.path(place)
@@ -530,12 +525,6 @@ class StorageRoot(Store):
         """
         if self._why_undeclared:
             raise StoreError(self.root, self._why_undeclared)
-
-    @contextmanager
-    def _changing(self, identifier: str) -> Iterator[Changes]:
-        """Yield changes of the root, and turn errors into an :class:`ObjectError`."""
-        with object_errors(self.root, identifier), self.changes() as changes:
-            yield changes
 
     # --- moving in ----------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from typing import Self
 from pressmark.errors import StoreError
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.durable import exists, flush_directory, flush_trees
-from pressmark.fs.moves import prune_empty_parents, remove_tree, rename_new
+from pressmark.fs.moves import TRIES, prune_empty_parents, remove_tree, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.steps import write_new
@@ -32,7 +32,6 @@ from pressmark.stores.store_change import above
 __all__ = ["LocalChanges"]
 
 _INVENTORY = encode_fs(INVENTORY)
-_TRIES = 100  # attempts when other runs interfere
 
 
 class LocalChanges(RunDirectory):
@@ -53,7 +52,7 @@ class LocalChanges(RunDirectory):
 
     def __enter__(self) -> Self:
         try:
-            for _ in range(_TRIES):
+            for _ in range(TRIES):
                 # A root whose layout has no parameters has no extensions directory.
                 with suppress(FileExistsError):
                     os.mkdir(self._extensions)
