@@ -52,6 +52,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def client(cluster: Any) -> Iterator[Any]:
     with jobs.dask_client(cluster.scheduler_address) as client:
+        client.wait_for_workers(2, timeout=60)  # a test before may have killed one
         yield client
 
 
