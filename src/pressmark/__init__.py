@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from pressmark import _kernels
-from pressmark.errors import (
-    BagError as BagError,
-    BagInvalidError as BagInvalidError,
-    ColumnError as ColumnError,
-    FormatError as FormatError,
-    IdentifierError as IdentifierError,
-    JobError as JobError,
-    LayoutConfigError as LayoutConfigError,
-    LayoutConfigWarning as LayoutConfigWarning,
-    MigrationError as MigrationError,
-    NotReversibleError as NotReversibleError,
-    ObjectError as ObjectError,
-    PathError as PathError,
-    PressmarkError as PressmarkError,
-    ProfileError as ProfileError,
-    StoreError as StoreError,
-    TableError as TableError,
-    TableWarning as TableWarning,
-)
 from pressmark.lazy import face
 
+TYPE_CHECKING = False  # without typing, whose import takes longer than the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from pressmark import (
         bagit as bagit,
         compare as compare,
@@ -37,6 +18,25 @@ if TYPE_CHECKING:
         stores as stores,
     )
     from pressmark.arrow import StringColumn as StringColumn, StringTable as StringTable
+    from pressmark.errors import (
+        BagError as BagError,
+        BagInvalidError as BagInvalidError,
+        ColumnError as ColumnError,
+        FormatError as FormatError,
+        IdentifierError as IdentifierError,
+        JobError as JobError,
+        LayoutConfigError as LayoutConfigError,
+        LayoutConfigWarning as LayoutConfigWarning,
+        MigrationError as MigrationError,
+        NotReversibleError as NotReversibleError,
+        ObjectError as ObjectError,
+        PathError as PathError,
+        PressmarkError as PressmarkError,
+        ProfileError as ProfileError,
+        StoreError as StoreError,
+        TableError as TableError,
+        TableWarning as TableWarning,
+    )
     from pressmark.layouts import (
         DifferentialNTupleOmitPrefix as DifferentialNTupleOmitPrefix,
         DirectClean as DirectClean,
@@ -70,18 +70,25 @@ __all__, _part, __dir__ = face(
         ".migrate": "",
         ".stores": "",
         "pressmark.arrow": "StringColumn StringTable",
+        "pressmark.errors": (
+            "BagError BagInvalidError ColumnError FormatError IdentifierError JobError LayoutConfigError"
+            " LayoutConfigWarning MigrationError NotReversibleError ObjectError PathError PressmarkError ProfileError"
+            " StoreError TableError TableWarning"
+        ),
         "pressmark.layouts": (
             "DifferentialNTupleOmitPrefix DirectClean FlatDirect FlatOmitPrefix HashAndIdNTuple HashAndNoPrefixIdNTuple"
             " HashedNTuple Layout LineCounts NTupleOmitPrefix Pairtree Vitro layout layout_from_config"
         ),
         "pressmark.version": "__version__",
     },
-    "BagError BagInvalidError ColumnError FormatError IdentifierError JobError LayoutConfigError LayoutConfigWarning"
-    " MigrationError NotReversibleError ObjectError PathError PressmarkError ProfileError StoreError TableError"
-    " TableWarning implementation",
+    "implementation",
 )
 
 
 def __getattr__(name: str) -> Any:
     """Import a part of the package when it is first used."""
-    return _kernels.active.NAME if name == "implementation" else _part(name)
+    if name != "implementation":
+        return _part(name)
+    from pressmark import _kernels
+
+    return _kernels.active.NAME

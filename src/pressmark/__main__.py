@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
+
+# Until main() runs, an interrupt ends the process at once: imports would end with a traceback.
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 import _thread
 import contextlib
 import gc
@@ -24,10 +30,15 @@ def main() -> None:
     ordinary = sys.unraisablehook
     sys.unraisablehook = _repeat_interrupt
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         from pressmark.cli import main as command
 
         command()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Before CPython 3.12, one raised in __set_name__ becomes the cause of a RuntimeError.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write("pressmark: interrupted\n")
         sys.exit(130)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from threading import Thread
 
-__all__ = ["Cancelled", "Threads", "limit", "ordered_map", "require_use", "resolve_threads"]
+__all__ = ["Cancelled", "Threads", "limit", "ordered_map", "require_use", "resolve_threads", "started"]
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 limit: int | None = None
 # Calls in flight for each thread: one that runs and one that waits, so that no thread has to wait for an item.
 AHEAD = 2
+MOST = 1024  # more would cost memory, and gain nothing
 WAIT = 0.1  # seconds
 
 
@@ -29,21 +30,32 @@ class Cancelled(BaseException):
 
 
 def resolve_threads(threads: int | None) -> int:
-    """Return ``threads``, or for :data:`None` and 0 the number of cores available to this process, or its share.
+    """Return ``threads``, at most :data:`MOST`; for :data:`None` and 0 the number of cores this process may use, or its
+    share.
 
     :raises ValueError: ``threads`` is negative
     """
     if threads is not None and threads < 0:
         raise ValueError(f"threads={threads}: expected 0 (one per core) or more")
     if threads or limit:
-        return threads or limit or 1
+        return min(threads or limit or 1, MOST)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
+def started(thread: Thread) -> bool:
+    """Start a thread, and return whether the system allowed it. Without it, its work falls to the others."""
+    try:
+        thread.start()
+    except RuntimeError:  # the limit of threads or of memory; no run needs more than the calling thread
+        return False
+    return True
+
+
 class Threads:
-    """Threads that run calls, for use in a ``with`` statement. A thread starts when a call needs it.
+    """Threads that run calls, for use in a ``with`` statement. A thread starts when a call needs it; if the system
+    allows none, the calling thread runs the calls.
 
     Leaving the statement cancels the calls that have not started and waits for the others, which can ask
     :func:`require_use`. When a generator is closed, the threads are not joined: the garbage collector may close it on a
@@ -60,7 +72,7 @@ class Threads:
         self._count = count
         self._name = name
         self._patience = patience
-        self._queue: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]] | None] | None = None
+        self._queue: SimpleQueue[Any] | None = None  # a call, function and arguments; None at the end
         self._workers: list[Thread] = []
         self._calls: set[Future[Any]] = set()  # that have not ended
         self._is_left = False
@@ -80,8 +92,10 @@ class Threads:
         self._queue.put((call, function, arguments))
         if len(self._workers) < min(self._count, len(self._calls)):
             worker = Thread(target=self._work, args=(self._queue,), name=self._name, daemon=True)
-            worker.start()
-            self._workers.append(worker)
+            if started(worker):
+                self._workers.append(worker)
+            elif not self._workers:
+                _run(*self._queue.get_nowait())
         return call
 
     def map(
@@ -147,7 +161,7 @@ class Threads:
             for worker in self._workers:
                 worker.join()
 
-    def _work(self, queue: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]] | None]) -> None:
+    def _work(self, queue: SimpleQueue[Any]) -> None:
         _users[get_ident()] = self
         while (task := queue.get()) is not None:
             _run(*task)

@@ -465,8 +465,8 @@ def test_few_small_files_start_no_thread(
 ) -> None:
     """A few small files are hashed by the iterating thread; more files, or larger ones, by others."""
     started: list[object] = []
-    start = pool_module.Run._start
-    monkeypatch.setattr(pool_module.Run, "_start", lambda run: started.append(run) or start(run))
+    start = pool_module.started
+    monkeypatch.setattr(pool_module, "started", lambda thread: started.append(thread) or start(thread))
     paths = [str(tmp_path / name) for name in ("small", "empty", "none", "again")]
     for path, size in ((paths[0], 10_000), (paths[1], 0), (paths[3], 70_000)):
         Path(path).write_bytes(content(1, size))

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from pressmark.cli.common.console import PROGRAM, Failure
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 
 __all__ = ["completion_command"]
@@ -45,4 +46,5 @@ def completion_command(context: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     if found is None:
         raise Failure(f"completion in {shell} requires click 8.5; run pip install --upgrade click")
-    click.echo(found(context.find_root().command, {}, PROGRAM, VARIABLE).source())
+    with Output(False) as output:
+        output.line(found(context.find_root().command, {}, PROGRAM, VARIABLE).source().encode())

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from pressmark.cli.common.layout_options import NamedLayout, layout_argument
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.layouts import Layout, Parameter, list_layouts
 
@@ -53,15 +54,13 @@ def layouts(layout: NamedLayout | None, as_json: bool) -> None:
     """List the layouts, or describe one."""
     layout_class = None if layout is None else layout.layout_class
     chosen = list_layouts() if layout_class is None else (layout_class,)
-    if as_json:
-        for one in chosen:
-            click.echo(json.dumps(described(one)))
-    elif layout_class is None:
-        for line in _table(chosen):
-            click.echo(line)
-    else:
-        for line in _description(layout_class):
-            click.echo(line)
+    with Output(False) as output:
+        if as_json:
+            for one in chosen:
+                output.record(described(one))
+            return
+        for line in _table(chosen) if layout_class is None else _description(layout_class):
+            output.line(line.encode())
 
 
 def described(layout: type[Layout]) -> dict[str, Any]:

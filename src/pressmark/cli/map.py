@@ -9,7 +9,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.files import open_source
 from pressmark.cli.common.layout_options import NamedLayout, chosen_layout, column_named, column_options, layout_options
-from pressmark.cli.common.options import PROGRESS, null_option
+from pressmark.cli.common.options import PROGRESS, THREADS, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.errors import IdentifierError, NotReversibleError, PathError, quoted
@@ -168,13 +168,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
         help=f"For {'an identifier' if direction is MAP else 'a path'} that fails: stop (OUTPUT is then not written),"
         " skip it, or write an empty line.",
     )
-    @click.option(
-        "--threads",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Maximum number of threads (default 0: one per core). The output does not depend on it.",
-    )
+    @THREADS
     @click.option(
         "--output",
         "-o",

@@ -37,7 +37,7 @@ from pressmark.fixity.scheduling import SMALL, plan
 from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
 from pressmark.progress_event import Progress
-from pressmark.threads import Cancelled, resolve_threads
+from pressmark.threads import Cancelled, resolve_threads, started
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -393,6 +393,8 @@ class Run:
                     self._work(wait=False)
                 else:
                     self._start_workers(workers)
+                    if self._jobs and not workers:
+                        self._work(wait=False)
                 yield from self._finished()
                 if self._engine.closed():
                     raise Cancelled
@@ -417,12 +419,10 @@ class Run:
 
     def _start_workers(self, workers: list[threading.Thread]) -> None:
         while len(workers) < min(self._threads, self._jobs):
-            workers.append(self._start())
-
-    def _start(self) -> threading.Thread:
-        worker = threading.Thread(target=self._run_worker, name="pressmark-fixity", daemon=True)
-        worker.start()
-        return worker
+            worker = threading.Thread(target=self._run_worker, name="pressmark-fixity", daemon=True)
+            if not started(worker):
+                break
+            workers.append(worker)
 
     def _run_worker(self) -> None:
         self._begun.append(get_ident())

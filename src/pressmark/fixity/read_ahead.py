@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 
 from pressmark.fixity.outcomes import FileRange
+from pressmark.threads import started
 
 __all__ = ["ReadAhead", "read_at"]
 
@@ -42,8 +43,7 @@ class ReadAhead:
         ]
 
     def __enter__(self) -> ReadAhead:
-        for thread in self._threads:
-            thread.start()
+        self._threads = [thread for thread in self._threads if started(thread)]
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import SplitResult, urljoin
+from urllib.parse import SplitResult
 
 from pressmark.bagit.fetch.addresses import resolve, why_not_public
 from pressmark.bagit.fetch.partial import (
@@ -34,7 +34,7 @@ from pressmark.bagit.fetch.partial import (
     remove_partial,
     validator_of,
 )
-from pressmark.bagit.fetch.urls import DownloadError, ParsedUrl, encoded, parse_url, redacted_url, split_url
+from pressmark.bagit.fetch.urls import DownloadError, ParsedUrl, joined, parse_url, redacted_url, split_url
 from pressmark.errors import BagError, quoted
 from pressmark.fs.beneath import Directory
 from pressmark.version import __version__
@@ -48,6 +48,7 @@ REDIRECTS = 10
 # A connection with less data than this in PATIENCE times the timeout is too slow.
 LEAST = 1 << 10  # 1 KiB
 PATIENCE = 2
+LONGEST_TIMEOUT = 86_400  # seconds: a day
 CONNECT_TIMEOUT = 30.0  # seconds, if the timeout is not shorter
 LONGEST_PAUSE = 30.0  # seconds between two tries, unless the server asks for more
 LONGEST_RETRY_AFTER = 120.0  # seconds that a server may ask us to wait
@@ -87,8 +88,8 @@ class DownloadPolicy:
     def __post_init__(self) -> None:
         if self.retries < 0:
             raise ValueError(f"retries={self.retries}: expected 0 or more")
-        if self.timeout <= 0:
-            raise ValueError(f"timeout={self.timeout}: expected more than 0")
+        if not 0 < self.timeout <= LONGEST_TIMEOUT:
+            raise ValueError(f"timeout={self.timeout}: expected more than 0, and at most {LONGEST_TIMEOUT}")
         if self.maximum is not None and self.maximum < 0:
             raise ValueError(f"maximum={self.maximum}: expected 0 or more")
 
@@ -295,11 +296,12 @@ class Downloader:
             except DownloadError as failure:
                 if self._ended.is_set():
                     raise DownloadError("cancelled", "run cancelled") from None
-                if part.size - before >= RESUMABLE:
+                # Without a validator, the next request begins again: nothing is gained.
+                if part.size - before >= RESUMABLE and part.validator is not None:
                     tries = 0
                 if not failure.again or tries >= self._policy.retries:
                     raise
-                pause = min(self._policy.pause * 2**tries, LONGEST_PAUSE)
+                pause = min(self._policy.pause * 2 ** min(tries, 32), LONGEST_PAUSE)
                 if self._ended.wait(pause if failure.wait is None else failure.wait):
                     raise DownloadError("cancelled", "run cancelled") from None
                 tries += 1
@@ -333,7 +335,7 @@ class Downloader:
                     raise DownloadError("failed", f"{redacted_url(place.url)} redirects without a location")
             finally:
                 self._let_go(response)
-            onward = urljoin(place.url, encoded(onward)).partition("#")[0]
+            onward = joined(place.url, onward)
             parts = split_url(onward)
             self._check_scheme(onward, parts, place)
             following = parse_url(onward, parts)

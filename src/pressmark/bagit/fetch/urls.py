@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from typing import NamedTuple
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from pressmark.errors import quoted
 
-__all__ = ["URL_LENGTH", "DownloadError", "ParsedUrl", "encoded", "parse_url", "redacted_url", "split_url"]
+__all__ = ["URL_LENGTH", "DownloadError", "ParsedUrl", "encoded", "joined", "parse_url", "redacted_url", "split_url"]
 
 URL_LENGTH = 1 << 16  # longer than any server accepts
 
@@ -73,6 +73,17 @@ def encoded(location: str) -> str:
     percent-encoded.
     """
     return quote(location.strip(" \t").encode("latin-1", "replace"), safe="".join(map(chr, range(0x21, 0x7F))))
+
+
+def joined(url: str, location: str) -> str:
+    """Return the URL to which ``url`` redirects, without its fragment.
+
+    :raises DownloadError: the location is not a valid URL
+    """
+    try:
+        return urljoin(url, encoded(location)).partition("#")[0]
+    except ValueError as error:
+        raise DownloadError("refused", f"{redacted_url(url)} redirects to an invalid URL: {error}") from None
 
 
 def parse_url(url: str, parts: SplitResult) -> ParsedUrl:

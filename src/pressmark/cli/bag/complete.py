@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -10,8 +11,9 @@ from typing import Any
 import click
 
 from pressmark.bagit import complete
+from pressmark.bagit.fetch.download import LONGEST_TIMEOUT
 from pressmark.cli.bag.options import BAG, STAGES, Listener
-from pressmark.cli.common.console import Failure
+from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
 from pressmark.cli.common.options import PROGRESS, json_option
 from pressmark.cli.common.output import Output
@@ -52,6 +54,12 @@ interrupted.
 """
 
 
+def _check_number(_context: click.Context, parameter: click.Parameter, number: float) -> float:
+    if math.isnan(number):  # which no comparison refuses
+        raise CallError(f"{parameter.opts[0]}: not a number")
+    return number
+
+
 _DOWNLOAD = (
     click.option("--allow-http", is_flag=True, help="Also allow unencrypted downloads (http:). Default: https: only."),
     click.option(
@@ -71,7 +79,8 @@ _DOWNLOAD = (
     click.option(
         "--timeout",
         metavar="SECONDS",
-        type=click.FloatRange(min=0, min_open=True),
+        type=click.FloatRange(min=0, max=LONGEST_TIMEOUT, min_open=True),
+        callback=_check_number,
         default=60.0,
         show_default=True,
         help="Seconds without data after which a connection fails.",

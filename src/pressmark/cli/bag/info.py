@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from pressmark.bagit import Bag
 from pressmark.bagit.bag_info import unfolded, value_lines
 from pressmark.cli.bag.options import BAG
 from pressmark.cli.common.console import one_line
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
 
@@ -41,11 +41,12 @@ def info_command(bag: bytes, as_json: bool) -> None:
     """Show the metadata of a bag."""
     opened = Bag.open(bag)
     about = describe(opened)
-    if as_json:
-        click.echo(json.dumps(about))
-    else:
+    with Output(False) as output:
+        if as_json:
+            output.record(about)
+            return
         for line in _lines(about):
-            click.echo(line)
+            output.line(line.encode("utf-8", "surrogateescape"))
 
 
 def describe(bag: Bag) -> dict[str, Any]:

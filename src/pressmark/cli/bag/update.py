@@ -187,6 +187,8 @@ def update_command(
             )
         except BagInvalidError as error:
             failure = Failure(str(error))
+        except ValueError as error:
+            raise CallError(str(error)) from None
         report = accepted_changes.report
         report.counts.update(files=listener.read.items, bytes=listener.read.bytes)
         output.summarize(report, updated=listener.moved, **ledger_counts(journal))

@@ -192,6 +192,14 @@ def on_ctrl_c(callback: Callable[[], object]) -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
+def _is_of_stdout(error: OSError) -> bool:
+    """Return whether help or a version could not be written, which raises errors without a file name."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and last.tb_frame.f_code is click.echo.__code__
+
+
 @contextlib.contextmanager
 def _endings() -> Iterator[None]:
     """Convert errors to exceptions that :meth:`Program.main` reports."""
@@ -201,10 +209,11 @@ def _endings() -> Iterator[None]:
         discard_stdout()
         raise click.exceptions.Exit(0) from None
     except OSError as error:
-        # Writing tables and help to stdout raises errors without a file name.
-        discard_stdout()
-        name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "<stdout>"
-        raise Failure(f"{name}: {cause(error)}") from None
+        name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+        if not name and _is_of_stdout(error):
+            discard_stdout()
+            name = "<stdout>"
+        raise Failure(f"{name and f'{name}: '}{cause(error)}") from None
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     except LayoutConfigError as error:

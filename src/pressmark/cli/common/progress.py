@@ -16,6 +16,7 @@ from pressmark.cli.common import console
 from pressmark.cli.common.console import Failure, one_line, write_lines
 from pressmark.cli.common.files import OutputStream
 from pressmark.progress_event import Progress
+from pressmark.threads import started
 
 if TYPE_CHECKING:
     from pressmark.cli.common.display import Display
@@ -168,8 +169,8 @@ class Reporter:
         if self._thread is None and self._mode is not ProgressMode.NONE:
             self._ended.clear()
             thread = threading.Thread(target=self._run, name="pressmark-progress", daemon=True)
-            thread.start()
-            self._thread = thread
+            if started(thread):
+                self._thread = thread
 
     def hide(self) -> None:
         """Write the waiting lines, and end the display until the next event."""
@@ -362,12 +363,13 @@ class _Sizing:
         self.total: int | None = None
         self._stopped = False
         self._thread = threading.Thread(target=self._run, args=[paths], name="pressmark-sizes", daemon=True)
-        self._thread.start()
+        self._is_started = started(self._thread)
 
     def stop(self) -> None:
         """Stop the thread."""
         self._stopped = True
-        self._thread.join()
+        if self._is_started:
+            self._thread.join()
 
     def _run(self, paths: Callable[[], Iterable[str | bytes | Outcome]]) -> None:
         total = 0
