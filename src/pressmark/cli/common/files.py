@@ -162,11 +162,13 @@ class OutputStream:
 class BufferedLines:
     """Lines that are written in blocks, or at once on a terminal.
 
+    :param sink: an :class:`OutputStream`, or a stream that compresses for one
     :param go_on: ignore a broken pipe, and discard all further lines
     """
 
-    def __init__(self, sink: OutputStream, *, go_on: bool = False) -> None:
-        self._sink: OutputStream | None = sink
+    def __init__(self, sink: Any, *, go_on: bool = False) -> None:
+        self._sink = sink
+        self._is_terminal = getattr(sink, "terminal", False)
         self._go_on = go_on
         self._held: list[bytes] = []
         self._size = 0
@@ -178,7 +180,7 @@ class BufferedLines:
         """
         self._held.append(line)
         self._size += len(line)
-        if self._size >= WRITE_SIZE or (self._sink is not None and self._sink.terminal):
+        if self._size >= WRITE_SIZE or self._is_terminal:
             self.flush()
 
     def flush(self) -> None:
@@ -236,7 +238,7 @@ def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputSt
 
     status = output_status(path)
     _refuse_same(status, source, path)
-    with opened_output(path, status) as opened:
+    with opened_output(path) as opened:
         yield OutputStream(opened, path)
 
 

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from pressmark.cli.common.console import CallError, Failure, cause
 from pressmark.fs.atomic import Replacement, is_stream, open_stream
-from pressmark.fs.owners import resolved
+from pressmark.fs.owners import require_replaceable, resolved
 
 __all__ = ["opened_output", "output_status"]
 
@@ -26,11 +26,11 @@ def output_status(path: str) -> os.stat_result | None:
         raise CallError(f"{path}: {cause(error) if isinstance(error, OSError) else error}") from None
 
 
-def opened_output(path: str, status: os.stat_result | None) -> contextlib.AbstractContextManager[BinaryIO]:
-    """Open the file ``path``, which has ``status``; a regular file is replaced when the block ends."""
+def opened_output(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    """Open the file ``path``; a regular file is replaced when the block ends."""
     if is_stream(path):  # or a directory, which fails
         return _written(path)
-    return _replaced(path, status)
+    return _replaced(path)
 
 
 @contextlib.contextmanager
@@ -48,16 +48,17 @@ def _written(path: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path``, which has ``status``, unless the block raises."""
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces ``path`` unless the block raises."""
     # The target of a symbolic link is replaced, not the link.
     try:
         target = resolved(path)
+        status = require_replaceable(target)
     except OSError as error:
         raise CallError(f"{path}: {cause(error)}") from None
     if status is not None and not os.access(target, os.W_OK):
         raise CallError(f"{path}: write-protected; choose another output")
-    new = Replacement(target)
+    new = Replacement(target, like=status)
     try:
         try:
             file = new.open()
@@ -67,7 +68,7 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
             raise CallError(f"{path}: {cause(error)}") from None
         yield file
         try:
-            new.commit(None if status is None else status.st_mode)
+            new.commit()
         except OSError as error:
             raise Failure(f"{path}: {cause(error)}") from None
     finally:
