@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -153,6 +154,28 @@ def test_output_and_ledger_are_left_out(quick: Run, files: Path) -> None:
         line = b"pressmark: files/SUMS: 3 files%b; sha512\n" % read
         assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
         assert (files / "SUMS").read_text() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
+
+
+@posix
+def test_redirected_output_is_left_out(run: Run, files: Path) -> None:
+    """The files that a shell has opened for stdout and stderr are neither hashed nor new, also if "*" names them."""
+    for paths in (["."], ["a", "b", "d", "list", "log"]):
+        with (files / "list").open("wb") as output, (files / "log").open("wb") as log:
+            run("hash", *paths, stdout=output, stderr=log, cwd=files)
+        assert (files / "log").read_bytes() == b""
+        names = [line.split("  ")[1].removeprefix("./") for line in (files / "list").read_text().splitlines()]
+        assert names == ["a", "b", "d/c"]
+    (files / "log").unlink()
+    with (files / "problems").open("wb") as output:
+        assert run("verify", "list", "--root", ".", stdout=output, cwd=files).returncode == 0
+
+
+def test_compressed_output(quick: Run, files: Path) -> None:
+    """OUTPUT is compressed if its name ends in .gz, in each format, also by workers."""
+    for options in ([], ["--format", "bsd"], ["--format", "json"], ["--workers", "1"]):
+        assert quick("hash", "files", *options, "-o", "SUMS").returncode == 0
+        assert quick("hash", "files", *options, "-o", "SUMS.gz").returncode == 0
+        assert gzip.decompress((files.parent / "SUMS.gz").read_bytes()) == (files.parent / "SUMS").read_bytes()
 
 
 @posix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -227,6 +228,8 @@ def test_written_completely_or_not_at_all(tmp_path: Path) -> None:
     missing = Outcome("b", None, None, None, None, "missing", "x")
     assert write_manifest(path, [outcome(b"a", "md5"), missing], "json") == [missing]
     assert json.loads(path.read_bytes())["path"] == "a"
+    write_manifest(tmp_path / "M.gz", [outcome(b"a", "md5"), missing], "json")
+    assert gzip.decompress((tmp_path / "M.gz").read_bytes()) == path.read_bytes()
 
 
 # --- exchange with other tools --------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from pressmark.fixity import FORMATS, Outcome, walk
 from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
 from pressmark.fs.beneath import open_regular
+from pressmark.fs.gzipped import packed
 from pressmark.progress_event import Progress
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ More examples:
   pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
   pressmark hash files --exclude "*.tmp" --exclude-junk
   pressmark hash files --read sequential --threads 1
+
+The files that the command itself writes are not hashed if they are below PATH: OUTPUT, LEDGER, and the files that
+stdout and stderr are redirected to.
 
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
 deleted while it is read fails. Named pipes, sockets and devices are not opened and also fail. A directory that contains
@@ -96,7 +100,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     metavar="OUTPUT",
     type=click.Path(readable=False, allow_dash=True),
     help="Write to the file OUTPUT instead of stdout. OUTPUT is replaced when the run is complete, even if files"
-    " failed; an interrupted run leaves it unchanged. OUTPUT and LEDGER are not hashed if they are below PATH.",
+    " failed; an interrupted run leaves it unchanged. If OUTPUT ends in .gz, it is compressed.",
 )
 @job_options
 def hash_command(
@@ -124,6 +128,7 @@ def hash_command(
         if journal is not None:
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(output, None))
+        target = stack.enter_context(packed(sink, sink.name))
         leave_out = set(output_files(output))
         if journal is not None:
             status = journal.status()
@@ -141,7 +146,7 @@ def hash_command(
                     on_excluded=on_excluded,
                 )
 
-        lines = BufferedLines(sink)
+        lines = BufferedLines(target)
         count = 0
         reporter = stack.enter_context(
             Reporter(progress_mode(progress, sink, data=True), paths=files, on_pause=lines.flush)

@@ -12,8 +12,9 @@ from pressmark.cli.common.options import NamedLayout, chosen_layout, column_name
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
+from pressmark.fs.gzipped import packed, unpacked
 from pressmark.layouts import Layout
-from pressmark.tabular.formats import Crlf, check_output, chosen_format, packed, unpacked
+from pressmark.tabular.formats import Crlf, check_output, chosen_format
 
 __all__ = ["map_command", "unmap_command"]
 

@@ -27,6 +27,7 @@ from pressmark.cli.common.fixity_options import (
     ledger_counts,
     ledger_words,
     open_ledger,
+    output_files,
     parse_algorithms,
     run_options,
 )
@@ -150,6 +151,7 @@ def verify_command(
             raise CallError(f"--ledger: {source.name} has different algorithms for different files; omit --ledger")
         journal = open_ledger(ledger, used[0] if used else (), roots)
         leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
+        leave_out.update(output_files())
         if journal is not None:
             stack.enter_context(journal)
             status = journal.status()
