@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from bagit.loopback import below, serving
-from pressmark.cli.bag.change_progress import Listener
+from pressmark.cli.bag.options import Listener
 
 from .conftest import COMMAND, PROFILE, Call, Run, environment
 

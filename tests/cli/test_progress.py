@@ -12,12 +12,10 @@ import pytest
 
 from pressmark.cli.common import progress
 from pressmark.cli.common.console import say
-from pressmark.cli.common.files import InputStream, OutputStream
-from pressmark.cli.common.progress import LineProgress, ProgressMode, ProgressOutput, Reporter, progress_mode
+from pressmark.cli.common.files import OutputStream
+from pressmark.cli.common.progress import ProgressMode, ProgressOutput, Reporter, progress_mode
 from pressmark.cli.compare import _ComparisonProgress
 from pressmark.cli.migrate.output import PHASES
-from pressmark.errors import IdentifierError
-from pressmark.layouts import LineCounts
 from pressmark.reports import Progress
 
 
@@ -89,12 +87,6 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress_mode(None, sink(False)).mode is ProgressMode.LOG
 
 
-def source(size: int | None) -> InputStream:
-    made = InputStream(io.BytesIO(b"x" * 100), "ids")
-    made.size = size
-    return made
-
-
 @pytest.mark.parametrize("size", [200, None], ids=["known size", "unknown size"])
 def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     """A line has items and rate, and with a known size percent and remaining time."""
@@ -102,10 +94,8 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
     monkeypatch.setattr(progress, "LOG_EVERY", 0.05)
-    given = source(size)
-    given.read(50)
-    reporter = LineProgress(ProgressOutput(ProgressMode.LOG), given, "identifiers", False)
-    reporter.on_progress(LineCounts(12_000, 3, 50, 50))
+    reporter = Reporter(ProgressOutput(ProgressMode.LOG), "identifier")
+    reporter.on_event(Progress("", 12_000, 50, 3, of_bytes=size))
     # The rate of ten seconds.
     monkeypatch.setattr(reporter, "_since", time.monotonic() - 10)
     with reporter:
@@ -146,14 +136,14 @@ def test_failures_are_complete_above_a_display(monkeypatch: pytest.MonkeyPatch, 
     stderr = shown(monkeypatch)
     identifier = "[bold]:smile:" * 6
     output = ProgressOutput(ProgressMode.DISPLAY, sink(False))
-    with LineProgress(output, source(size), "identifiers", False) as reporter:
-        reporter.on_progress(LineCounts(10, 0, 10, 10))
+    with Reporter(output, "identifier") as reporter:
+        reporter.on_event(Progress("", 10, 10, of_bytes=size))
         until(lambda: "10 identifiers" in stderr.getvalue())
-        reporter.on_failure(IdentifierError(identifier, 11, "it is no good, " * 10))
-        reporter.on_progress(LineCounts(20, 1, 20, 20))
+        reporter.fail(f"ids:12: '{identifier}': {'it is no good, ' * 10}")
+        reporter.on_event(Progress("", 20, 20, 1, of_bytes=size))
         until(lambda: "20 identifiers" in stderr.getvalue())
         say("of another part")
-        reporter.on_failure(IdentifierError(identifier, 25, "at the end"))
+        reporter.fail(f"ids:26: '{identifier}': at the end")
     written = stderr.getvalue()
     assert f"pressmark: ids:12: '{identifier}': {'it is no good, ' * 10}\n" in written
     assert f"pressmark: of another part\npressmark: ids:26: '{identifier}': at the end\n" in written

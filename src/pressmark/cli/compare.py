@@ -15,18 +15,10 @@ import click
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
 from pressmark.cli.common.files import open_sink, open_source
-from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.options import column_named, complete_layouts, layout_option, source_options
+from pressmark.cli.common.layout_options import column_named, layout_option, source_options
+from pressmark.cli.common.options import PROGRESS, THREADS, complete_layouts
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import (
-    PROGRESS,
-    ProgressOutput,
-    Reporter,
-    View,
-    format_bytes,
-    format_count,
-    progress_mode,
-)
+from pressmark.cli.common.progress import ProgressOutput, Reporter, View, format_bytes, format_count, progress_mode
 from pressmark.cli.common.rich_tables import Table, output_width, print_tables
 from pressmark.compare.comparison import Comparison, compare
 from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, find_defects, judge, write_report

@@ -9,29 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.files import BufferedLines, exclude_options, globs_to_exclude, open_sink
-from pressmark.cli.common.fixity_options import (
+from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.options import (
+    exclude_options,
+    globs_to_exclude,
     interruption_message,
+    job_options,
     ledger_words,
+    links_option,
     open_ledger,
     output_files,
     parse_algorithms,
     run_options,
 )
-from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import Reporter, format_bytes, format_count, progress_mode
-from pressmark.cli.common.worker_options import job_options
+from pressmark.cli.common.output import Output
+from pressmark.cli.common.program import Command
+from pressmark.cli.common.progress import format_bytes, format_count
 from pressmark.fixity import FORMATS, Outcome, walk
 from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
 from pressmark.fs.beneath import open_regular
-from pressmark.fs.gzipped import packed
-from pressmark.progress_event import Progress
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
-    from pressmark.jobs import Chunk, Receipt
+    from pressmark.jobs import Chunk
 
 __all__ = ["hash_command"]
 
@@ -86,13 +87,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     help='Output format: lines like sha512sum (coreutils, one algorithm only), lines like "sha512sum --tag" (bsd), or'
     " JSON objects with size and modification time. Default: coreutils for one algorithm, bsd for several.",
 )
-@click.option(
-    "--links",
-    type=click.Choice(["follow", "skip", "refuse"]),
-    default="follow",
-    show_default=True,
-    help="Follow symbolic links, skip those below PATH, or report each as an error.",
-)
+@links_option(("follow", "skip", "refuse"), "Follow symbolic links, skip those below PATH, or report each as an error.")
 @exclude_options
 @click.option(
     "--output",
@@ -123,74 +118,54 @@ def hash_command(
     if chosen == "coreutils" and len(names) > 1:
         raise CallError("--format coreutils supports one algorithm; use bsd or json for several")
     _refuse_same(output, paths)
-    with contextlib.ExitStack() as stack:
-        journal = open_ledger(ledger, names, paths)
-        if journal is not None:
-            stack.enter_context(journal)
-        sink = stack.enter_context(open_sink(output, None))
-        target = stack.enter_context(packed(sink, sink.name))
-        leave_out = set(output_files(output))
+    leave_out: set[tuple[int, int]] = set()
+    globs = globs_to_exclude(exclude, exclude_junk)
+
+    def files(on_excluded: OnExcluded = lambda _path: None) -> Iterator[str | bytes | Outcome]:
+        for path in paths:
+            yield from walk(path, links=links, leave_out=leave_out, exclude=globs, on_excluded=on_excluded)
+
+    with (
+        open_ledger(ledger, names, paths) as journal,
+        Output(progress, path=output, data=True, interrupted=interruption_message(journal), paths=files) as lines,
+    ):
+        leave_out.update(output_files(output))
         if journal is not None:
             status = journal.status()
             leave_out.add((status.st_dev, status.st_ino))
-
-        globs = globs_to_exclude(exclude, exclude_junk)
-
-        def files(on_excluded: OnExcluded = lambda _path: None) -> Iterator[str | bytes | Outcome]:
-            for path in paths:
-                yield from walk(
-                    path,
-                    links=links,
-                    leave_out=leave_out,
-                    exclude=globs,
-                    on_excluded=on_excluded,
-                )
-
-        lines = BufferedLines(target)
+        reporter = lines.reporter
         count = 0
-        reporter = stack.enter_context(
-            Reporter(progress_mode(progress, sink, data=True), paths=files, on_pause=lines.flush)
-        )
         nbytes: int | None
-        try:
-            if workers is not None:
-                options = {"algorithms": names, "format": chosen, "links": links}
-                options["exclude"] = globs
-                count, nbytes = _write_shared(workers, options, paths, leave_out, output, lines, reporter)
-            else:
-                blocks = hash_blocks(
-                    files(reporter.on_excluded),
-                    names,
-                    threads,
-                    reporter.on_event,
-                    # Links below PATH were skipped before; PATH itself was followed.
-                    links="refuse" if links == "refuse" else "follow",
-                    read=read,
-                    ledger=journal,
-                )
-                for block in blocks:
-                    count += len(block)
-                    lines.add(block_lines(block, names, chosen))
-                    for outcome in block.failures():
-                        reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
-                # Files in a ledger were not read.
-                nbytes = None if journal else reporter.done.bytes
-            lines.flush()
-        except BrokenPipeError:
-            discard_stdout()
-            return Failure.exit_code if reporter.failed else 0
-        except KeyboardInterrupt:
-            raise Interrupted(interruption_message(journal)) from None
+        if workers is not None:
+            options = {"algorithms": names, "format": chosen, "links": links, "exclude": globs}
+            count, nbytes = _write_shared(workers, options, paths, leave_out, output, lines)
+        else:
+            blocks = hash_blocks(
+                files(reporter.on_excluded),
+                names,
+                threads,
+                reporter.on_event,
+                # Links below PATH were skipped before; PATH itself was followed.
+                links="refuse" if links == "refuse" else "follow",
+                read=read,
+                ledger=journal,
+            )
+            for block in blocks:
+                count += len(block)
+                lines.data(block_lines(block, names, chosen))
+                for outcome in block.failures():
+                    reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+            # Files in a ledger were not read.
+            nbytes = None if journal else reporter.done.bytes
     if reporter.failed:
         counts = f"{reporter.failed:,} of {format_count(count, 'file')} failed"
         say(", ".join([counts, *ledger_words(journal)]))
-        return Failure.exit_code
-    if progress is not False and (output not in (None, "-") or (journal and journal.found)):
+    elif progress is not False and (output not in (None, "-") or (journal and journal.found)):
         pieces = [format_count(count, "file"), *ledger_words(journal)]
         pieces += [] if nbytes is None else [format_bytes(nbytes)]
         pieces += [f"{reporter.excluded:,} excluded"] if reporter.excluded else []
         say(f"{'stdout' if output in (None, '-') else output}: {', '.join(pieces)}; {', '.join(names)}")
-    return 0
+    return lines.status
 
 
 def _write_shared(
@@ -199,8 +174,7 @@ def _write_shared(
     paths: tuple[bytes, ...],
     leave_out: set[tuple[int, int]],
     output: str | None,
-    lines: BufferedLines,
-    reporter: Reporter,
+    lines: Output,
 ) -> tuple[int, int]:
     """Write the same output as one process, hashed by workers, and return the number and the size of all files."""
     from pressmark.fixity.job import HashFiles
@@ -208,29 +182,22 @@ def _write_shared(
     # Relative paths require the working directory on all machines.
     root = os.path.abspath(os.sep) if all(map(os.path.isabs, paths)) else os.getcwd()
     job = HashFiles(root, **options)
-    done = Progress()
-
-    def count(receipt: Receipt) -> None:
-        nonlocal done
-        done = done.plus(receipt.n, receipt.bytes, receipt.errors)
-        reporter.on_event(done)
-
     inputs = [os.fsdecode(path) for path in paths]
 
     def plan(folder: str) -> Iterator[Chunk]:
-        return job.plan(folder, paths=paths, leave_out=leave_out, on_excluded=reporter.on_excluded)
+        return job.plan(folder, paths=paths, leave_out=leave_out, on_excluded=lines.reporter.on_excluded)
 
-    work = workers.run(job, plan, inputs, output, count)
+    work = workers.run(job, plan, inputs, output, lines.reporter)
     files = nbytes = 0
     for receipt in work.receipts():
         files += receipt.n
         nbytes += receipt.bytes
         for record in work.failures(receipt):
-            reporter.fail(f"{record['path']}: {record['message']}")
+            lines.reporter.fail(f"{record['path']}: {record['message']}")
         assert receipt.output is not None
         with open_regular(work.output_path(receipt.output)) as manifest:
             for line in manifest:
-                lines.add(line)
+                lines.data(line)
     return files, nbytes
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pressmark.cli.common.options import NamedLayout, layout_argument
+from pressmark.cli.common.layout_options import NamedLayout, layout_argument
 from pressmark.cli.common.program import Command
 from pressmark.layouts import Layout, Parameter, list_layouts
 

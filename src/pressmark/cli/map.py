@@ -6,14 +6,16 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.files import open_sink, open_source
-from pressmark.cli.common.options import NamedLayout, chosen_layout, column_named, column_options, layout_options
-from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
-from pressmark.errors import IdentifierError, NotReversibleError, PathError
-from pressmark.fs.gzipped import packed, unpacked
-from pressmark.layouts import Layout
+from pressmark.cli.common.console import CallError, Failure, say
+from pressmark.cli.common.files import open_source
+from pressmark.cli.common.layout_options import NamedLayout, chosen_layout, column_named, column_options, layout_options
+from pressmark.cli.common.options import PROGRESS, null_option
+from pressmark.cli.common.output import Output
+from pressmark.cli.common.program import Command
+from pressmark.errors import IdentifierError, NotReversibleError, PathError, quoted
+from pressmark.fs.gzipped import unpacked
+from pressmark.layouts import Layout, LineCounts
+from pressmark.progress_event import Progress
 from pressmark.tabular.formats import Crlf, check_output, chosen_format
 
 __all__ = ["map_command", "unmap_command"]
@@ -153,7 +155,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
     @layout_options
     @click.argument("file", metavar="[FILE]", required=False, type=click.Path(readable=False, allow_dash=True))
     @column_options
-    @click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed, in input and output.")
+    @null_option("End items with NUL instead of a line feed, in input and output.")
     @click.option(
         "--both",
         is_flag=True,
@@ -221,42 +223,44 @@ def _command(direction: _Direction, more: str) -> click.Command:
         chosen = chosen_layout(layout, settings, config)
         if direction is UNMAP:
             _require_inverse(chosen)
+        is_file = output not in (None, "-")
+        interrupted = f"interrupted; {output} is unchanged; run the same command again" if is_file else "interrupted"
         with (
             open_source(file) as source,
-            open_sink(output, source) as sink,
-            LineProgress(progress_mode(progress, sink, data=True), source, direction.items, null) as reporter,
+            Output(progress, direction.item, data=True, path=output, source=source, interrupted=interrupted) as written,
         ):
+
+            def failure(error: IdentifierError | PathError) -> str:
+                number = (error.index or 0) + 1
+                where = f"{source.name}: item {number}" if null else f"{source.name}:{number}"
+                return f"{where}: {quoted(error.item)}: {error.reason}"
+
+            def on_progress(counts: LineCounts) -> None:
+                written.reporter.on_event(
+                    Progress("", counts.items, source.bytes_read, counts.failed, of_bytes=source.size)
+                )
+                written.reporter.flush()
+
             try:
-                with packed(sink, sink.name) as target:
-                    counts = chosen.map_file(
-                        unpacked(source, source.name),
-                        target,
-                        unmap=direction is UNMAP,
-                        on_error=ON_ERROR[on_error],
-                        threads=threads,
-                        on_failure=reporter.on_failure,
-                        on_progress=reporter.on_progress,
-                        **options,
-                    )
+                counts = chosen.map_file(
+                    unpacked(source, source.name),
+                    written.target,
+                    unmap=direction is UNMAP,
+                    on_error=ON_ERROR[on_error],
+                    threads=threads,
+                    on_failure=lambda error: written.reporter.fail(failure(error)),
+                    on_progress=on_progress,
+                    **options,
+                )
             except (IdentifierError, PathError) as error:
-                is_list_in_file = column is None and output not in (None, "-")
-                kept = f"; nothing was written to {output}; {_GO_ON}" if is_list_in_file else ""
-                raise Failure(f"{reporter.failure_text(error)}{kept}") from None
-            except KeyboardInterrupt:
-                if output is None or output == "-":
-                    raise
-                raise Interrupted(f"interrupted; {output} is unchanged; run the same command again") from None
-            except BrokenPipeError:
-                # The reader has closed the pipe; items that failed before still count.
-                discard_stdout()
-                return Failure.exit_code if reporter.failed else 0
+                kept = f"; nothing was written to {output}; {_GO_ON}" if column is None and is_file else ""
+                raise Failure(f"{failure(error)}{kept}") from None
         if counts.failed:
             noun = direction.item if counts.items == 1 else direction.items
             all_failed = counts.failed == counts.items > 1
             hint = f"; check {'FILE' if column is None else '--column'} and LAYOUT" if all_failed else ""
             say(f"{counts.failed:,} of {counts.items:,} {noun} failed{hint}")
-            return Failure.exit_code
-        return 0
+        return written.status
 
     return command
 

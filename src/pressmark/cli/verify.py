@@ -14,15 +14,10 @@ from typing import BinaryIO, cast
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
-from pressmark.cli.common.files import (
-    InputStream,
+from pressmark.cli.common.files import InputStream, discard_stdout, open_sink, open_source, refuse_missing
+from pressmark.cli.common.options import (
     exclude_options,
     globs_to_exclude,
-    open_sink,
-    open_source,
-    refuse_missing,
-)
-from pressmark.cli.common.fixity_options import (
     interruption_message,
     ledger_counts,
     ledger_words,
@@ -31,7 +26,7 @@ from pressmark.cli.common.fixity_options import (
     parse_algorithms,
     run_options,
 )
-from pressmark.cli.common.program import Command, discard_stdout
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import Reporter, format_bytes, format_count, progress_mode
 from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity import ALGORITHMS, FORMATS, ManifestEntry, Verdict, detect_algorithm, read_manifest, verify
@@ -149,11 +144,10 @@ def verify_command(
         # A ledger is for one set of algorithms.
         if ledger is not None and len(used) != 1:
             raise CallError(f"--ledger: {source.name} has different algorithms for different files; omit --ledger")
-        journal = open_ledger(ledger, used[0] if used else (), roots)
+        journal = stack.enter_context(open_ledger(ledger, used[0] if used else (), roots))
         leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
         leave_out.update(output_files())
         if journal is not None:
-            stack.enter_context(journal)
             status = journal.status()
             leave_out.add((status.st_dev, status.st_ino))
         sink = stack.enter_context(open_sink(None, None))

@@ -15,7 +15,7 @@ COMMANDS = {
     "complete": "pressmark.cli.bag.complete:complete_command",
     "info": "pressmark.cli.bag.info:info_command",
     "pack": "pressmark.cli.bag.pack:pack_command",
-    "unpack": "pressmark.cli.bag.unpack:unpack_command",
+    "unpack": "pressmark.cli.bag.pack:unpack_command",
 }
 
 HELP = """\

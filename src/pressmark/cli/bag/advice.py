@@ -1,4 +1,4 @@
-"""What to do about an invalid bag, or a directory that is no bag: advice of ``pressmark bag validate``."""
+"""What to do about invalid bags, or a directory that is no bag: advice of ``pressmark bag validate``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,41 @@ from collections import Counter
 
 from pressmark import stores
 from pressmark.bagit.bag_tags import is_described
-from pressmark.bagit.paths import PAYLOAD
-from pressmark.bagit.problems import REMEDIES
-from pressmark.cli.bag.problems import Problems
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
+from pressmark.bagit.problems import REMEDIES, BagReport, Cause
 from pressmark.errors import StoreError
-from pressmark.reports import ERROR
+from pressmark.reports import ERROR, Problem
 
-__all__ = ["what_instead", "what_to_do"]
+__all__ = ["Findings", "accept_word", "what_instead", "what_to_do"]
+
+_ACCEPTED_BY = {"file-unlisted": "added", "file-missing": "removed", "checksum-mismatch": "changed"}
+
+
+def accept_word(problem: Problem) -> str | None:
+    """Return the word for ``bag update --accept`` that accepts a change; :data:`None` for any other problem."""
+    word = _ACCEPTED_BY.get(problem.kind)
+    return word if word is None or problem.path.startswith(BELOW_PAYLOAD) else "tag-files"
+
+
+class Findings:
+    """The problems of all bags of a call, counted.
+
+    :ivar report: their number; problems are not kept
+    :ivar accept: words for ``--accept``, of all changes that can be accepted
+    :ivar cause: the cause of the problems
+    """
+
+    def __init__(self) -> None:
+        self.report = BagReport(keep=0)
+        self.accept: set[str] = set()
+        self.cause = Cause()
+
+    def add(self, problem: Problem) -> None:
+        """Count a problem."""
+        self.report.add([problem])
+        self.cause.add(problem)
+        if (word := accept_word(problem)) is not None:
+            self.accept.add(word)
 
 
 def what_instead(path: bytes) -> str:
@@ -37,22 +65,22 @@ def what_instead(path: bytes) -> str:
     return f"not a bag, but a store of kind {kind}; to check it: pressmark store check {name}"
 
 
-def what_to_do(problems: Problems, level: str, bag: bytes | None) -> str:
+def what_to_do(findings: Findings, level: str, bag: bytes | None) -> str:
     """Return what to do about a bag with errors, or if ``bag`` is :data:`None`, about several; on one line."""
     name = "BAG" if bag is None else shlex.quote(os.fsdecode(bag))
-    errors = Counter({kind: count for (kind, severity), count in problems.report.tally.items() if severity == ERROR})
+    errors = Counter({kind: count for (kind, severity), count in findings.report.tally.items() if severity == ERROR})
     if level != "full" and set(errors) == {"oxum-mismatch"}:
         return f"find the files that cause it: pressmark bag validate {name}"
-    if (cause := problems.cause.kind) is not None:
+    if (cause := findings.cause.kind) is not None:
         return _remedy(cause, errors) if bag is None or os.path.isdir(bag) else "request the archive again"
-    if bag is not None and not os.path.isdir(bag) and (problems.accept or errors["file-not-fetched"]):
-        command = "update" if problems.accept else "complete"
+    if bag is not None and not os.path.isdir(bag) and (findings.accept or errors["file-not-fetched"]):
+        command = "update" if findings.accept else "complete"
         how = f"unpack it with tar or unzip, and run pressmark bag {command} on the directory"
         return f"request the archive again; or {how}"
-    if problems.accept:
+    if findings.accept:
         copied = "restore the files from another copy of the bag"
-        how = copied if problems.accept - {"added"} else "compare the manifests with another copy of the bag"
-        words = ",".join(sorted(problems.accept))
+        how = copied if findings.accept - {"added"} else "compare the manifests with another copy of the bag"
+        words = ",".join(sorted(findings.accept))
         return f"{how}; if the changes are intended: pressmark bag update {name} --accept {words}"
     if errors["file-not-fetched"]:
         return f"download the files: pressmark bag complete {name}"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from pressmark.bagit import complete
-from pressmark.cli.bag.change_progress import STAGES, Listener
-from pressmark.cli.bag.download_options import download_options, refuse_missing_certificates
-from pressmark.cli.bag.options import BAG, JSON
-from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.console import Failure, Interrupted
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.bag.options import BAG, STAGES, Listener
+from pressmark.cli.common.console import Failure
+from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.options import PROGRESS, json_option
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import format_bytes, format_count, format_rate
 from pressmark.reports import Report
 
 __all__ = ["complete_command"]
@@ -53,6 +52,62 @@ interrupted.
 """
 
 
+_DOWNLOAD = (
+    click.option("--allow-http", is_flag=True, help="Also allow unencrypted downloads (http:). Default: https: only."),
+    click.option(
+        "--allow-host",
+        "allow_hosts",
+        metavar="HOST",
+        multiple=True,
+        help="Allow HOST even if its address is private; repeatable.",
+    ),
+    click.option("--allow-private", is_flag=True, help="Allow hosts with private addresses, including this machine."),
+    click.option(
+        "--certificates",
+        metavar="FILE",
+        type=click.Path(readable=False),
+        help="Trust the certificates in FILE instead of the system's.",
+    ),
+    click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        default=60.0,
+        show_default=True,
+        help="Seconds without data after which a connection fails.",
+    ),
+    click.option(
+        "--retries",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=4,
+        show_default=True,
+        help="Retry a request up to N times if the connection fails or the server is busy.",
+    ),
+    click.option(
+        "--threads",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=4,
+        show_default=True,
+        help="Download N files at a time.",
+    ),
+)
+
+
+def _download_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, which receives them as arguments of :func:`pressmark.bagit.complete`."""
+    for option in reversed(_DOWNLOAD):
+        function = option(function)
+    return function
+
+
+def _refuse_missing_certificates(download: Mapping[str, Any]) -> None:
+    """Refuse a file of certificates that does not exist, before anything is done."""
+    certificates = download["certificates"]
+    refuse_missing([os.fsencode(certificates)] if certificates else [])
+
+
 @click.command("complete", cls=Command, help=HELP, epilog=EPILOG, short_help="Download the missing files of a bag.")
 @BAG
 @click.option("--verify", is_flag=True, help="Also read the files that are present, and verify their checksums.")
@@ -62,33 +117,27 @@ interrupted.
     type=click.IntRange(min=0),
     help="Maximum size of a file whose length fetch.txt does not state.",
 )
-@download_options
-@JSON
+@_download_options
+@json_option("problem")
 @PROGRESS
 def complete_command(
     bag: bytes, as_json: bool, verify: bool, maximum: int | None, progress: bool | None, **download: Any
 ) -> int:
     """Download the missing files of a bag."""
-    refuse_missing_certificates(download)
-    with contextlib.ExitStack() as stack:
-        sink = stack.enter_context(open_sink(None, None))
-        problems = Problems(sink, as_json, go_on=True)
-        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), stages=STAGES, on_pause=problems.flush))
+    _refuse_missing_certificates(download)
+    interrupted = "interrupted; run the same command again to continue"
+    with Output(progress, as_json=as_json, go_on=True, stages=STAGES, interrupted=interrupted) as output:
         begin = time.monotonic()
-        try:
-            report = complete(
-                bag,
-                maximum=maximum,
-                verify=verify,
-                on_event=Listener(reporter),
-                on_problem=problems.write,
-                **download,
-            )
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; run the same command again to continue") from None
-        problems.summarize(report)
-        problems.flush()
-        reporter.report(_verdict(bag, report, time.monotonic() - begin))
+        report = complete(
+            bag,
+            maximum=maximum,
+            verify=verify,
+            on_event=Listener(output.reporter),
+            on_problem=output.problem,
+            **download,
+        )
+        output.summarize(report)
+        output.reporter.report(_verdict(bag, report, time.monotonic() - begin))
     return 0 if report.ok else Failure.exit_code
 
 

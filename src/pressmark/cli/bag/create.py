@@ -16,8 +16,10 @@ from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.writing.options import CreateOptions, bagging_date
-from pressmark.cli.bag.change_progress import STAGES, Listener, interruption_message
 from pressmark.cli.bag.options import (
+    STAGES,
+    Listener,
+    change_interrupted,
     fetch_base_option,
     info_options,
     parse_elements,
@@ -25,18 +27,23 @@ from pressmark.cli.bag.options import (
     refuse_inside,
 )
 from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text, say
-from pressmark.cli.common.files import exclude_options, globs_to_exclude, open_sink, refuse_missing
-from pressmark.cli.common.fixity_options import (
+from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.options import (
     ALGORITHM,
     LEDGER,
+    PROGRESS,
     READ,
     THREADS,
+    exclude_options,
+    globs_to_exclude,
     ledger_words,
+    links_option,
     open_ledger,
     parse_algorithms,
 )
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import Reporter, format_bytes, format_count, format_rate
 from pressmark.errors import BagError
 from pressmark.fixity.copying import MODES
 from pressmark.fs.durable import is_readable
@@ -135,13 +142,7 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
     type=click.Path(path_type=bytes),
     help="Add a copy of FILE as a tag file with the same name; repeatable.",
 )
-@click.option(
-    "--links",
-    type=click.Choice(["refuse", "follow"]),
-    default="refuse",
-    show_default=True,
-    help="Refuse symbolic links, or include their targets.",
-)
+@links_option(("refuse", "follow"), "Refuse symbolic links, or include their targets.")
 @fetch_base_option(
     "With -o: do not copy the files, but list them in fetch.txt, with URLs below URL. The server is not contacted."
 )
@@ -222,12 +223,11 @@ def create_command(
     refuse_missing(tag_files)
     if destination is not None or len(sources) == 1:
         _refuse_unreadable(sources)
-    with contextlib.ExitStack() as stack:
-        journal = open_ledger(ledger, names, sources)
-        if journal is not None:
-            stack.enter_context(journal)
-        sink = stack.enter_context(open_sink(None, None))
-        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), stages=STAGES))
+    changed = destination or (sources[0] if sources else b"")
+    with (
+        open_ledger(ledger, names, sources) as journal,
+        Output(progress, stages=STAGES, interrupted=lambda: change_interrupted(changed, journal)) as output,
+    ):
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
             **{"threads": threads, "read": read, "date": bagging_date()},
@@ -242,10 +242,10 @@ def create_command(
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere
 
             options = CreateOptions.from_arguments(**rules)
-            failed = _create_each(sources, make, create_together(sources, options, nested), reporter)
+            failed = _create_each(sources, make, create_together(sources, options, nested), output.reporter)
         else:
             failed = 0
-            _create_one(sources, destination, make, reporter, journal, (fetch_base or fetch) is not None)
+            _create_one(sources, destination, make, output.reporter, journal, (fetch_base or fetch) is not None)
     if several:
         say(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
@@ -278,8 +278,6 @@ def _create_one(
         # All problems were printed; the error contains only the first few.
         end = Failure if listener.wrote else CallError
         raise end(_refusal(destination or sources[0], reporter.failed)) from None
-    except KeyboardInterrupt:
-        raise Interrupted(interruption_message(destination or sources[0], journal)) from None
     # Files in a ledger, or on a server, were not read.
     reporter.report(_report(bag, listener, None if journal or not sources else begin, is_holey, journal))
 
@@ -318,7 +316,7 @@ def _create_each(
                 errors = sum(problem.severity == ERROR for problem in problems)
                 result, report = _refusal(source, errors) if errors else str(error), reporter.fail
             except KeyboardInterrupt:
-                raise Interrupted(f"{os.fsdecode(source)}: {interruption_message(source, None)}") from None
+                raise Interrupted(f"{os.fsdecode(source)}: {change_interrupted(source, None)}") from None
             for problem in problems:
                 reporter.report(problem_text(problem, source))
             report(result)

@@ -1,20 +1,34 @@
-"""``pressmark bag pack``: pack a bag into an archive."""
+"""``pressmark bag pack`` and ``pressmark bag unpack``."""
 
 from __future__ import annotations
 
 import os
+import stat
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
+from pressmark.bagit.archive.members import Limits
 from pressmark.bagit.archive.pack import pack_bag
-from pressmark.cli.bag.archive_run import ArchiveRun, run_options
-from pressmark.cli.bag.options import BAG
+from pressmark.bagit.archive.unpack import unpack_bag
+from pressmark.bagit.paths import archive_ending
+from pressmark.bagit.problems import BagReport
+from pressmark.cli.bag.options import BAG, STAGES, Listener
+from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.options import PROGRESS, THREADS, json_option
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
+from pressmark.cli.common.progress import format_bytes, format_count, format_rate
+from pressmark.errors import BagInvalidError
 
-__all__ = ["pack_command"]
+__all__ = ["pack_command", "unpack_command"]
 
-HELP = """\
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PACK_HELP = """\
 Pack BAG into an archive, and verify it in the same read.
 
 \b
@@ -29,7 +43,7 @@ Each problem is a line on standard output: "error" or "warning", the kind, the p
 prints JSON instead. A bag with errors is not packed. Files that fetch.txt lists may be missing.
 """
 
-EPILOG = """\
+PACK_EPILOG = """\
 The same bag becomes the same bytes: members are sorted, have fixed owners and modes, and the time of Bagging-Date, or
 of the environment variable SOURCE_DATE_EPOCH. Symbolic links in the bag are packed as the files they point to. .tar.zst
 requires zstandard: pip install 'pressmark[zstd]'.
@@ -40,8 +54,74 @@ Exit status: 0 success, 1 the bag is invalid, or reading or writing failed, 2 us
 interrupted.
 """
 
+UNPACK_HELP = """\
+Unpack the bag in FILE, and validate it meanwhile.
 
-@click.command("pack", cls=Command, help=HELP, epilog=EPILOG, short_help="Pack a bag into an archive.")
+\b
+Examples:
+  pressmark bag unpack delivery.tar.gz
+  pressmark bag unpack delivery.zip -o checked
+
+FILE is a zip, tar or compressed tar file (gzip, bzip2, xz, zstd) with one top-level directory, and is not changed.
+
+Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message; --json
+prints JSON instead. A bag with errors is not unpacked. Files that fetch.txt lists may be missing.
+"""
+
+UNPACK_EPILOG = """\
+The bag appears when it is complete, valid and on the disk. An interrupted run leaves nothing under its name.
+
+FILE is untrusted input: members are written inside the bag only, archives that expand beyond a limit are refused, and
+symbolic links must stay in the bag. Sparse files in tar, and members of zip that are neither stored nor deflated, are
+not supported. Modes, owners and times of members are not restored. .tar.zst requires zstandard: pip install
+'pressmark[zstd]'.
+
+Exit status: 0 success, 1 the bag or FILE is invalid, or reading or writing failed, 2 usage error (nothing was done),
+130 interrupted.
+"""
+
+
+def _run_options(command: Function) -> Function:
+    """Add the options of both commands."""
+    return json_option("problem")(THREADS(PROGRESS(command)))
+
+
+def _make(
+    run: Callable[[Listener], BagReport], destination: bytes, done: str, as_json: bool, progress: bool | None
+) -> int:
+    """Run a command, write the problems and the summary, and report the result.
+
+    :param done: ``packed`` or ``unpacked``
+    """
+    begin = time.monotonic()
+
+    def interrupted() -> str:
+        if os.path.lexists(destination):
+            return f"interrupted when {os.fsdecode(destination)} was complete"
+        return "interrupted; nothing was written; run the same command again"
+
+    with Output(progress, as_json=as_json, go_on=True, stages=STAGES, interrupted=interrupted) as output:
+        failure: Failure | None = None
+        try:
+            report = run(Listener(output.reporter, output.problem))
+        except BagInvalidError as error:
+            report, failure = error.report, Failure(str(error))
+        output.summarize(report, **{done: failure is None})
+        if failure is not None:
+            raise failure
+        size = report.counts["bytes"]
+        pieces = [format_count(report.counts["files"], "file"), format_bytes(size)]
+        pieces += format_rate(size, time.monotonic() - begin)
+        status = os.stat(destination)
+        if stat.S_ISREG(status.st_mode):
+            pieces.append(f"archive of {format_bytes(status.st_size)}")
+        if missing := report.summary()["kinds"].get("file-not-fetched"):
+            pieces.append(f"{format_count(missing, 'file')} of fetch.txt not downloaded yet")
+        output.reporter.report(f"{os.fsdecode(destination)}: bag {done}: {', '.join(pieces)}")
+    return 0
+
+
+@click.command("pack", cls=Command, help=PACK_HELP, epilog=PACK_EPILOG, short_help="Pack a bag into an archive.")
 @BAG
 @click.option(
     "--output",
@@ -51,13 +131,40 @@ interrupted.
     type=click.Path(path_type=bytes),
     help="Write the archive to FILE, which must not exist. Default: BAG.tar.",
 )
-@run_options
+@_run_options
 def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int, progress: bool | None) -> int:
     """Pack a bag into an archive."""
     refuse_missing([bag], directories=True)
     destination = os.path.normpath(bag) + b".tar" if file is None else file
     if file is None and os.path.basename(os.path.normpath(bag)) in (b".", b".."):
         destination = os.path.abspath(bag) + b".tar"
-    with ArchiveRun(bag, as_json, progress) as run:
-        run.make(lambda: pack_bag(bag, destination, threads, run.listener), destination, "packed")
-    return 0
+    return _make(lambda told: pack_bag(bag, destination, threads, told), destination, "packed", as_json, progress)
+
+
+@click.command(
+    "unpack", cls=Command, help=UNPACK_HELP, epilog=UNPACK_EPILOG, short_help="Unpack a bag from an archive."
+)
+@click.argument("file", metavar="FILE", type=click.Path(path_type=bytes))
+@click.option(
+    "--output",
+    "-o",
+    "directory",
+    metavar="BAG",
+    type=click.Path(path_type=bytes),
+    help="Create the bag in the new directory BAG. Default: FILE without its ending.",
+)
+@_run_options
+def unpack_command(file: bytes, directory: bytes | None, as_json: bool, threads: int, progress: bool | None) -> int:
+    """Unpack a bag from an archive."""
+    refuse_missing([file])
+    if directory is None:
+        ending = archive_ending(file)
+        if ending is None:
+            raise CallError("cannot derive the name of the bag from the name of FILE; use -o BAG")
+        directory = file[: -len(ending)]
+    destination = directory
+
+    def run(told: Listener) -> BagReport:
+        return unpack_bag(file, destination, threads, Limits(), told)
+
+    return _make(run, destination, "unpacked", as_json, progress)

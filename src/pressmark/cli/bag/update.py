@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections import Counter
@@ -12,25 +11,36 @@ from typing import TYPE_CHECKING
 import click
 
 from pressmark.bagit import Bag, update
+from pressmark.bagit.problems import BagReport
 from pressmark.bagit.writing.update import ADDED, algorithms_to_read
 from pressmark.bagit.writing.update_options import ACCEPTED
-from pressmark.cli.bag.change_progress import STAGES, Listener, interruption_message
-from pressmark.cli.bag.options import BAG, JSON, info_options, parse_elements, refuse_inside
-from pressmark.cli.bag.problems import Problems, accept_word
-from pressmark.cli.common.console import CallError, Failure, Interrupted
-from pressmark.cli.common.files import open_sink, refuse_missing
-from pressmark.cli.common.fixity_options import (
+from pressmark.cli.bag.advice import accept_word
+from pressmark.cli.bag.options import (
+    BAG,
+    STAGES,
+    Listener,
+    change_interrupted,
+    info_options,
+    parse_elements,
+    refuse_inside,
+)
+from pressmark.cli.common.console import CallError, Failure
+from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.options import (
     LEDGER,
+    PROGRESS,
     READ,
     THREADS,
     complete_algorithms,
+    json_option,
     ledger_counts,
     ledger_words,
     open_ledger,
     parse_algorithms,
 )
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
+from pressmark.cli.common.progress import format_bytes, format_count, format_rate
 from pressmark.errors import BagInvalidError, quoted
 from pressmark.reports import Problem
 
@@ -112,7 +122,7 @@ done), 130 interrupted.
     help="Do not read the payload, and do not change the version; fast even for large bags. Only supported with"
     " --info, --info-file, --remove-info and --drop-algorithm.",
 )
-@JSON
+@json_option("problem")
 @LEDGER
 @THREADS
 @READ
@@ -146,18 +156,19 @@ def update_command(
         raise CallError("--metadata-only: supported with --info, --remove-info and --drop-algorithm only")
     refuse_missing([bag], directories=True, advice="; for an archive, run pressmark bag unpack first")
     refuse_inside(ledger, bag)
-    with contextlib.ExitStack() as stack:
-        journal = None
-        if ledger is not None:
-            names = algorithms_to_read(Bag.open(bag), add=added, drop=dropped)
-            journal = open_ledger(ledger, names, [bag])
-        if journal is not None:
-            stack.enter_context(journal)
-        sink = stack.enter_context(open_sink(None, None))
-        problems = Problems(sink, as_json, go_on=True)
-        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), stages=STAGES, on_pause=problems.flush))
-        accepted_changes = _Accepted(problems.write)
-        listener = Listener(reporter, accepted_changes.add)
+    names = () if ledger is None else algorithms_to_read(Bag.open(bag), add=added, drop=dropped)
+    with (
+        open_ledger(ledger, names, [bag]) as journal,
+        Output(
+            progress,
+            as_json=as_json,
+            go_on=True,
+            stages=STAGES,
+            interrupted=lambda: change_interrupted(bag, journal),
+        ) as output,
+    ):
+        accepted_changes = _Accepted(output.problem)
+        listener = Listener(output.reporter, accepted_changes.add)
         begin = time.monotonic()
         failure: Failure | None = None
         try:
@@ -176,14 +187,12 @@ def update_command(
             )
         except BagInvalidError as error:
             failure = Failure(str(error))
-        except KeyboardInterrupt:
-            raise Interrupted(interruption_message(bag, journal)) from None
-        problems.report.counts.update(files=listener.read.items, bytes=listener.read.bytes)
-        problems.summarize(problems.report, updated=listener.moved, **ledger_counts(journal))
-        problems.flush()
+        report = accepted_changes.report
+        report.counts.update(files=listener.read.items, bytes=listener.read.bytes)
+        output.summarize(report, updated=listener.moved, **ledger_counts(journal))
         if failure is not None:
             raise failure
-        reporter.report(_report(updated, listener, accepted_changes, time.monotonic() - begin, journal))
+        output.reporter.report(_report(updated, listener, accepted_changes, time.monotonic() - begin, journal))
     return 0
 
 
@@ -191,9 +200,11 @@ class _Accepted:
     """Counts the files whose changes an update accepts, by the problems that it reports.
 
     :param write: writes a problem
+    :ivar report: number of problems, which are not kept
     """
 
     def __init__(self, write: Callable[[Problem], object]) -> None:
+        self.report = BagReport(keep=0)
         self._write = write
         self._last = b""
         self._counts: Counter[str] = Counter()
@@ -201,6 +212,7 @@ class _Accepted:
 
     def add(self, problem: Problem) -> None:
         """Count and write a problem."""
+        self.report.add([problem])
         self._write(problem)
         word = accept_word(problem)
         if word is not None and problem.path != self._last:

@@ -6,7 +6,8 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,26 +15,30 @@ import click
 from pressmark.bagit import validate, validate_many
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
-from pressmark.cli.bag.options import JSON, refuse_inside
-from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.files import open_sink, open_source, refuse_missing
-from pressmark.cli.common.fixity_options import (
+from pressmark.cli.bag.advice import Findings, what_instead, what_to_do
+from pressmark.cli.bag.options import refuse_inside
+from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.files import open_source, refuse_missing
+from pressmark.cli.common.options import (
     LEDGER,
+    PROGRESS,
     READ,
     THREADS,
     interruption_message,
+    job_options,
+    json_option,
     ledger_counts,
     ledger_words,
+    links_option,
     open_ledger,
 )
-from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import PROGRESS, Reporter, format_bytes, format_count, format_rate, progress_mode
-from pressmark.cli.common.worker_options import job_options
+from pressmark.cli.common.output import Output
+from pressmark.cli.common.program import Command
+from pressmark.cli.common.progress import format_bytes, format_count, format_rate
 from pressmark.errors import BagError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
-from pressmark.reports import ERROR
+from pressmark.reports import ERROR, Problem
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -49,6 +54,7 @@ VERDICTS = {
 }
 
 STDIN = b"-"
+CHUNKS, LEAST = 16, 20  # of bags validated by workers, and bags in one
 # A bag, its report or the error that prevented it, and the duration in seconds if known.
 _Validated = tuple[bytes, BagReport | BagError | SpillError, float | None]
 
@@ -103,7 +109,7 @@ usage error (nothing was done), 130 interrupted.
     help="full: verify all checksums; complete: check only which files exist; oxum: compare only number and size of the"
     " payload files with Payload-Oxum.",
 )
-@JSON
+@json_option("problem")
 @LEDGER
 @click.option(
     "--profile",
@@ -116,13 +122,10 @@ usage error (nothing was done), 130 interrupted.
     is_flag=True,
     help="Report blank lines in manifests and in fetch.txt, which old tools wrote, as warnings.",
 )
-@click.option(
-    "--links",
-    type=click.Choice(["inside", "trusted"]),
-    default="inside",
-    show_default=True,
-    help="Follow symbolic links that stay inside BAG, with a warning for each, or all links of directories. Use trusted"
-    " for your own bags only.",
+@links_option(
+    ("inside", "trusted"),
+    "Follow symbolic links that stay inside BAG, with a warning for each, or all links of directories. Use trusted for"
+    " your own bags only.",
 )
 @THREADS
 @READ
@@ -157,92 +160,125 @@ def validate_command(
         from pressmark.bagit import Profile
 
         chosen = Profile.load(profile)
-    with contextlib.ExitStack() as stack:
-        journal = _opened(ledger, bags[0])
-        if journal is not None:
-            stack.enter_context(journal)
-        sink = stack.enter_context(open_sink(None, None))
-        problems = Problems(sink, as_json, several=several)
-        failed = 0
-        has_advice = False
-        counts: Counter[str] = Counter()
 
-        def files() -> Iterator[str | bytes | Outcome]:
-            for bag in bags:
-                if bag != STDIN:
-                    yield from walk(bag, links="skip")
+    def files() -> Iterator[str | bytes | Outcome]:
+        for bag in bags:
+            if bag != STDIN:
+                yield from walk(bag, links="skip")
 
-        # Without checksums little is read, so sizes do not predict the duration.
-        sized = files if level == "full" else None
-        reporter = stack.enter_context(Reporter(progress_mode(progress, sink), paths=sized, on_pause=problems.flush))
-        try:
-            rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
-            if workers is None:
-                how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
-                reports = _validated(bags, {**rules, **how}, problems, reporter)
-            else:
-                from pressmark.cli.bag.validate_by_workers import validate_by_workers  # few commands have workers
+    # Without checksums little is read, so sizes do not predict the duration.
+    sized = files if level == "full" else None
+    failed = 0
+    has_advice = False
+    counts: Counter[str] = Counter()
+    findings = Findings()
+    with (
+        _opened(ledger, bags[0]) as journal,
+        Output(progress, as_json=as_json, interrupted=interruption_message(journal), paths=sized) as output,
+    ):
 
-                rules["profile"] = None if profile is None else os.path.abspath(profile)
-                reports = validate_by_workers(workers, bags, rules, problems, reporter)
-            for bag, report, seconds in reports:
-                if not isinstance(report, BagReport):
-                    # The bag existed a moment ago: a failure, not a usage error.
-                    failed += 1
-                    reporter.fail(str(report))
-                    continue
-                failed += not report.ok
-                problems.cause.end_bag(report.counts["files"])
-                counts.update(report.counts)
-                problems.summarize(report, **ledger_counts(journal))
-                problems.flush()
-                # Files in a ledger were not read.
-                reporter.report(_verdict(bag, level, report, None if journal else seconds, journal))
-                if not report.tally:
-                    continue
-                # The problems of the next bag come after the verdict.
-                reporter.flush()
-                if ("declaration-missing", ERROR) in report.tally and os.path.isdir(bag):
-                    from pressmark.cli.bag.advice import what_instead
+        def found(problem: Problem) -> None:
+            findings.add(problem)
+            output.problem(problem)
 
-                    advice = what_instead(bag)
-                    has_advice |= bool(advice)
-                    if advice:
-                        reporter.report(f"{os.fsdecode(bag)}: {advice}")
-            if several:
-                problems.report.counts.update(counts)
-                problems.summarize(problems.report, of_bag=False, bags=len(bags), failed=failed)
-                problems.flush()
-        except BrokenPipeError:
-            discard_stdout()
-            return Failure.exit_code if failed or not problems.report.ok else 0
-        except KeyboardInterrupt:
-            raise Interrupted(interruption_message(journal)) from None
+        rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
+        if workers is None:
+            how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
+            reports = _validated(bags, {**rules, **how, "on_problem": found}, output)
+        else:
+            rules["profile"] = None if profile is None else os.path.abspath(profile)
+            reports = _by_workers(workers, bags, rules, found, output)
+        for bag, report, seconds in reports:
+            if not isinstance(report, BagReport):
+                # The bag existed a moment ago: a failure, not a usage error.
+                failed += 1
+                output.reporter.fail(str(report))
+                continue
+            failed += not report.ok
+            findings.cause.end_bag(report.counts["files"])
+            counts.update(report.counts)
+            output.summarize(report, **ledger_counts(journal))
+            # Files in a ledger were not read.
+            output.reporter.report(_verdict(bag, level, report, None if journal else seconds, journal))
+            if not report.tally:
+                continue
+            # The problems of the next bag come after the verdict.
+            output.reporter.flush()
+            if ("declaration-missing", ERROR) in report.tally and os.path.isdir(bag):
+                advice = what_instead(bag)
+                has_advice |= bool(advice)
+                if advice:
+                    output.reporter.report(f"{os.fsdecode(bag)}: {advice}")
+        if several:
+            output.bag = None
+            findings.report.counts.update(counts)
+            output.summarize(findings.report, bags=len(bags), failed=failed)
     if several:
         say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
-    if not as_json and not problems.report.ok and (several or not has_advice):
-        from pressmark.cli.bag.advice import what_to_do  # most bags are valid
-
-        say(f"what to do: {what_to_do(problems, level, None if several else bags[0])}")
-    return Failure.exit_code if failed else 0
+    if not as_json and output.errors and (several or not has_advice):
+        say(f"what to do: {what_to_do(findings, level, None if several else bags[0])}")
+    return output.status
 
 
-def _validated(
-    bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, reporter: Reporter
-) -> Iterator[_Validated]:
+def _validated(bags: tuple[bytes, ...], how: dict[str, Any], output: Output) -> Iterator[_Validated]:
     """Validate bags, and write the problems of each."""
-    how.update(keep=0, on_event=reporter.on_event, on_problem=problems.write)
+    how.update(keep=0, on_event=output.reporter.on_event)
     if how["ledger"] is not None:
         reports = _with_ledger(bags[0], how)
     else:
         del how["ledger"]
         reports = validate_many([bag for bag in bags if bag != STDIN], **how)
     for bag in bags:
-        problems.begin(bag)
+        output.bag = bag if len(bags) > 1 else None
         begin = time.monotonic()
         report = _from_pipe(how) if bag == STDIN else next(reports)
-        reporter.next_run()
+        output.reporter.next_run()
         yield bag, report, time.monotonic() - begin
+
+
+def _by_workers(
+    workers: Workers,
+    bags: tuple[bytes, ...],
+    rules: dict[str, Any],
+    on_problem: Callable[[Problem], object],
+    output: Output,
+) -> Iterator[_Validated]:
+    """Have ``bags`` validated by workers, and write their problems, bag by bag.
+
+    :param rules: arguments of :class:`~pressmark.bagit.ValidateBags`
+    :return: each bag, and its report or the error that prevented its validation
+    """
+    # Few commands have workers.
+    import json
+
+    from pressmark.bagit.job import BAGS, ValidateBags
+    from pressmark.fs.beneath import open_regular
+
+    job = ValidateBags(**rules)
+    paths = [os.fsdecode(os.path.abspath(bag)) for bag in bags]
+    # Enough chunks to keep the workers busy until the end.
+    size = min(BAGS, max(LEAST, len(bags) // CHUNKS))
+    work = workers.run(job, lambda folder: job.plan(folder, bags, size), paths, None, output.reporter)
+    waiting = zip(bags, paths, strict=True)
+    # All keys that not every summary has are counts.
+    others = {"path", *BagReport(level=job.level, keep=0).summary()}
+    for receipt in work.receipts():
+        unread = [record for record in work.failures(receipt) if record["status"] == "unreadable"]
+        assert receipt.output is not None
+        with open_regular(work.output_path(receipt.output)) as lines:
+            records = list(map(json.loads, lines))
+        for bag, path in islice(waiting, receipt.n):
+            output.bag = bag if len(bags) > 1 else None
+            if not records or records[0]["path"] != path:
+                yield bag, BagError(bag, unread.pop(0)["message"]), None
+                continue
+            record = records.pop(0)
+            report = BagReport(level=job.level, keep=0)
+            for one in map(Problem.from_record, record.pop("problems")):
+                on_problem(one)
+                report.add([one])
+            report.counts.update((name, record[name]) for name in record if name not in others)
+            yield bag, report, None
 
 
 def _with_ledger(bag: bytes, how: dict[str, Any]) -> Iterator[BagReport | BagError | SpillError]:
@@ -280,15 +316,13 @@ def _refuse(bags: tuple[bytes, ...]) -> None:
             raise CallError(f"{os.fsdecode(path)}: not a directory or archive; expected zip, tar or compressed tar")
 
 
-def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
+def _opened(ledger: str | None, bag: bytes) -> contextlib.AbstractContextManager[Ledger | None]:
     """Open the ledger, unless the bag has no checksums."""
-    if ledger is None:
-        return None
-    try:
-        algorithms = BagTags.open(bag).algorithms
-    except BagError:
-        return None  # the validation reports the error
-    return open_ledger(ledger, algorithms, [bag]) if algorithms else None
+    algorithms: tuple[str, ...] = ()
+    if ledger is not None:
+        with contextlib.suppress(BagError):  # the validation reports the error
+            algorithms = BagTags.open(bag).algorithms
+    return open_ledger(ledger if algorithms else None, algorithms, [bag])
 
 
 def _verdict(bag: bytes, level: str, report: BagReport, seconds: float | None, ledger: Ledger | None) -> str:

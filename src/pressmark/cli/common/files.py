@@ -1,4 +1,7 @@
-"""Input and output of items: files or the standard streams; failures name the file."""
+"""Input and output of items: files or the standard streams; failures name the file.
+
+The file of ``--output`` is replaced when the result is complete; a pipe, device or open descriptor is written to.
+"""
 
 from __future__ import annotations
 
@@ -7,77 +10,18 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO, TypeVar
-
-import click
+from typing import BinaryIO
 
 from pressmark.cli.common.console import CallError, Failure, cause, say
-from pressmark.cli.common.program import discard_stdout
 
 __all__ = [
-    "CRLF_OPTION",
-    "BufferedLines",
     "InputStream",
     "OutputStream",
-    "check_globs",
-    "exclude_options",
-    "globs_to_exclude",
+    "discard_stdout",
     "open_sink",
     "open_source",
     "refuse_missing",
 ]
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-WRITE_SIZE = 1 << 16  # 64 KiB
-
-CRLF_OPTION = click.option(
-    "--crlf",
-    type=click.Choice(["strip", "keep"]),
-    help="For lists with carriage returns before line feeds or byte-order marks at the start of lines: strip both, or"
-    " keep them as part of the identifiers. Default: refuse such a list.",
-)
-
-
-def check_globs(context: click.Context, parameter: click.Parameter, globs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the globs of a call, after checking that each can match a name."""
-    if globs and not context.resilient_parsing:
-        from pressmark.fs.names import glob_matcher  # few calls have globs
-
-        try:
-            glob_matcher(globs)
-        except ValueError as error:
-            raise CallError(f"{parameter.opts[0]} {error}") from None
-    return globs
-
-
-def exclude_options(function: Function) -> Function:
-    """Add ``--exclude`` and ``--exclude-junk``; :func:`globs_to_exclude` takes their values."""
-    for option in (
-        click.option(
-            "--exclude-junk",
-            is_flag=True,
-            help="Leave out the files that macOS and Windows add: .DS_Store, Thumbs.db, desktop.ini, ._* and __MACOSX.",
-        ),
-        click.option(
-            "--exclude",
-            metavar="GLOB",
-            multiple=True,
-            callback=check_globs,
-            help="Leave out files and directories with matching names, at any depth, and list them; repeatable.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def globs_to_exclude(exclude: tuple[str, ...], exclude_junk: bool) -> tuple[str, ...]:
-    """Return all globs of a call."""
-    if not exclude_junk:
-        return exclude
-    from pressmark.fs.names import JUNK  # few calls leave out anything
-
-    return (*exclude, *JUNK)
 
 
 class InputStream:
@@ -159,44 +103,6 @@ class OutputStream:
             raise Failure(f"{self.name}: {cause(error)}") from None
 
 
-class BufferedLines:
-    """Lines that are written in blocks, or at once on a terminal.
-
-    :param sink: an :class:`OutputStream`, or a stream that compresses for one
-    :param go_on: ignore a broken pipe, and discard all further lines
-    """
-
-    def __init__(self, sink: Any, *, go_on: bool = False) -> None:
-        self._sink = sink
-        self._is_terminal = getattr(sink, "terminal", False)
-        self._go_on = go_on
-        self._held: list[bytes] = []
-        self._size = 0
-
-    def add(self, line: bytes) -> None:
-        """Write a line, which includes the line feed, soon.
-
-        :raises BrokenPipeError: the reader has closed the pipe, and ``go_on`` is false
-        """
-        self._held.append(line)
-        self._size += len(line)
-        if self._size >= WRITE_SIZE or self._is_terminal:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the buffered lines; raises the errors of :meth:`add`."""
-        data, self._held, self._size = b"".join(self._held), [], 0
-        if data and self._sink is not None:
-            try:
-                self._sink.write(data)
-                self._sink.flush()
-            except BrokenPipeError:
-                if not self._go_on:
-                    raise
-                discard_stdout()
-                self._sink = None
-
-
 @contextlib.contextmanager
 def open_source(path: str | None) -> Iterator[InputStream]:
     """Open the file ``path``, or standard input for None or ``-``."""
@@ -234,12 +140,18 @@ def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputSt
         _refuse_same(_status(file), source, "<stdout>")
         yield OutputStream(file, "<stdout>")
         return
-    from pressmark.cli.common.output_file import opened_output, output_status
-
-    status = output_status(path)
+    status = _output_status(path)
     _refuse_same(status, source, path)
-    with opened_output(path) as opened:
+    with _opened_output(path) as opened:
         yield OutputStream(opened, path)
+
+
+def discard_stdout() -> None:
+    """Redirect stdout to the null device, so that flushing it at exit cannot fail again."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
 
 
 def refuse_missing(paths: Iterable[bytes], *, directories: bool = False, advice: str = "") -> None:
@@ -266,3 +178,74 @@ def _status(file: BinaryIO) -> os.stat_result | None:
         return os.fstat(file.fileno())
     except (OSError, ValueError):  # not a real file, as in click's test runner
         return None
+
+
+# --- the file of --output ---------------------------------------------------------------------------------------------
+
+
+def _output_status(path: str) -> os.stat_result | None:
+    """Return the status of the file that will be written; :data:`None` if it does not exist."""
+    if not path:  # it would mean the working directory below
+        raise CallError("output file name is empty; use - for standard output")
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # opening it decides
+    except (OSError, ValueError) as error:
+        raise CallError(f"{path}: {cause(error) if isinstance(error, OSError) else error}") from None
+
+
+def _opened_output(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    """Open the file ``path``; a regular file is replaced when the block ends."""
+    from pressmark.fs.atomic import is_stream
+
+    if is_stream(path):  # or a directory, which fails
+        return _written(path)
+    return _replaced(path)
+
+
+@contextlib.contextmanager
+def _written(path: str) -> Iterator[BinaryIO]:
+    from pressmark.fs.atomic import open_stream
+
+    try:
+        file = open_stream(path)  # closing may fail a second time, which "with" would raise
+    except OSError as error:
+        raise CallError(f"{path}: {cause(error)}") from None
+    try:
+        yield file
+    finally:
+        # Everything was flushed, or an error is being raised already.
+        with contextlib.suppress(OSError):
+            file.close()
+
+
+@contextlib.contextmanager
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces ``path`` unless the block raises."""
+    from pressmark.fs.atomic import Replacement
+    from pressmark.fs.owners import require_replaceable, resolved
+
+    # The target of a symbolic link is replaced, not the link.
+    try:
+        target = resolved(path)
+        status = require_replaceable(target)
+    except OSError as error:
+        raise CallError(f"{path}: {cause(error)}") from None
+    if status is not None and not os.access(target, os.W_OK):
+        raise CallError(f"{path}: write-protected; choose another output")
+    new = Replacement(target, like=status)
+    try:
+        try:
+            file = new.open()
+        except FileNotFoundError as error:
+            raise CallError(f"{path}: {cause(error)}; create its directory first") from None
+        except OSError as error:
+            raise CallError(f"{path}: {cause(error)}") from None
+        yield file
+        try:
+            new.commit()
+        except OSError as error:
+            raise Failure(f"{path}: {cause(error)}") from None
+    finally:
+        new.abandon()

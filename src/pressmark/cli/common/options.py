@@ -1,197 +1,304 @@
-"""The options of a layout: its name, ``--set`` and ``--config``; and those of the format and the column of a file."""
+"""The options that several commands share, each defined once, and what their values mean."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+import contextlib
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pressmark import fixity
 from pressmark.cli.common.console import CallError
-from pressmark.cli.common.files import CRLF_OPTION
-from pressmark.errors import LayoutConfigError, quoted
-from pressmark.layouts import Layout, find_layout, list_layouts
-from pressmark.layouts.base import unknown_key
-from pressmark.tabular.formats import FORMATS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+
 __all__ = [
-    "NamedLayout",
-    "chosen_layout",
-    "column_named",
-    "column_options",
+    "ALGORITHM",
+    "CRLF",
+    "LEDGER",
+    "PROGRESS",
+    "READ",
+    "THREADS",
+    "check_globs",
+    "complete_algorithms",
     "complete_layouts",
-    "layout_argument",
-    "layout_option",
-    "layout_options",
-    "named_layout",
-    "source_options",
+    "exclude_options",
+    "globs_to_exclude",
+    "interruption_message",
+    "job_options",
+    "json_option",
+    "ledger_counts",
+    "ledger_words",
+    "links_option",
+    "null_option",
+    "open_ledger",
+    "output_files",
+    "parse_algorithms",
+    "run_options",
+    "worker_options",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Decorator = Callable[[Function], Function]
 
-# A comma inside a value does not separate settings.
-_NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
+PROGRESS = click.option(
+    "--progress/--quiet",
+    " /--no-progress",
+    " /-q",
+    "progress",
+    default=None,
+    help="Show or hide progress on stderr: a bar on a terminal, otherwise a line every 30 seconds (default: show,"
+    " unless data are printed to the terminal). With --quiet, only errors and results are printed.",
+)
 
 
-class NamedLayout(NamedTuple):
-    """A layout as ``NAME[:KEY=VALUE,...]`` names it.
+def json_option(of: str) -> Callable[[Function], Function]:
+    """Add ``--json``.
 
-    :ivar layout_class: the class of the name
-    :ivar settings: each ``key=value``
+    :param of: what a JSON object stands for
     """
-
-    layout_class: type[Layout]
-    settings: Sequence[str] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> NamedLayout:
-        """Return the layout of ``NAME[:KEY=VALUE,...]``.
-
-        :raises LayoutConfigError: no layout has this name
-        """
-        name, colon, settings = text.partition(":")
-        return cls(find_layout(name), _NEXT_SETTING.split(settings) if colon else ())
+    return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object per {of}, then a summary.")
 
 
-def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
-    """Add an argument ``layout``, whose value is a :class:`NamedLayout`."""
+def links_option(choices: Sequence[str], meaning: str) -> Callable[[Function], Function]:
+    """Add ``--links``.
 
-    def found(context: click.Context, _parameter: click.Parameter, text: str | None) -> NamedLayout | None:
-        return None if text is None or context.resilient_parsing else NamedLayout.parse(text)
+    :param choices: its values; the first is the default
+    """
+    return click.option("--links", type=click.Choice(choices), default=choices[0], show_default=True, help=meaning)
 
-    return click.argument("layout", metavar=metavar, required=required, callback=found, shell_complete=complete_layouts)
+
+def null_option(meaning: str) -> Callable[[Function], Function]:
+    """Add ``--null``."""
+    return click.option("--null", "-0", is_flag=True, help=meaning)
+
+
+CRLF = click.option(
+    "--crlf",
+    type=click.Choice(["strip", "keep"]),
+    help="For lists with carriage returns before line feeds or byte-order marks at the start of lines: strip both, or"
+    " keep them as part of the identifiers. Default: refuse such a list.",
+)
 
 
 def complete_layouts(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     """Return the names and aliases of layouts that begin with ``start``, for the shell."""
     from click.shell_completion import CompletionItem
 
+    from pressmark.layouts import list_layouts  # loads all of them
+
     named = [(name, one.summary) for one in list_layouts() for name in (one.alias, one.name) if name]
     return [CompletionItem(name, help=summary) for name, summary in named if name.startswith(start)]
 
 
-def layout_options(function: Function) -> Function:
-    """Add LAYOUT, ``--set`` and ``--config`` to a command; pass their values to :func:`chosen_layout`."""
-    for decorator in (
-        click.option(
-            "--config",
-            metavar="CONFIG",
-            type=click.Path(readable=False),
-            help="Read the parameters from CONFIG, the config.json of the OCFL extension LAYOUT; --set overrides them.",
-        ),
-        click.option(
-            "--set",
-            "settings",
-            metavar="KEY=VALUE",
-            multiple=True,
-            help="Set a parameter of the layout, by its key in the specification; repeatable. VALUE is JSON;"
-            ' strings may be unquoted. "pressmark layouts LAYOUT" lists the keys.',
-        ),
-        layout_argument("LAYOUT", required=True),
-    ):
-        function = decorator(function)
-    return function
+# --- many files -------------------------------------------------------------------------------------------------------
 
 
-def chosen_layout(
-    named: NamedLayout, settings: Sequence[str], config: str | None, how: str = "use --set {}=VALUE"
-) -> Layout:
-    """Return the layout with the parameters of the file ``config``, overridden by its own and those of ``settings``.
+def check_globs(context: click.Context, parameter: click.Parameter, globs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the globs of a call, after checking that each can match a name."""
+    if globs and not context.resilient_parsing:
+        from pressmark.fs.names import glob_matcher  # few calls have globs
 
-    :param how: how to set a parameter, for the message about a required one
-    """
-    layout_class = named.layout_class
-    overrides = _overrides(layout_class, (*named.settings, *settings))
-    if config is None:
-        for parameter in layout_class.parameters():
-            if parameter.required and parameter.name not in overrides:
-                reason = f"required by {layout_class.name}: {parameter.check.allowed}; {how.format(parameter.key)}"
-                raise LayoutConfigError(parameter.key, reason)
-        return layout_class(**overrides)
-    from pressmark.cli.common.layout_config import configured_layout
-
-    return configured_layout(layout_class, config, overrides)
-
-
-def named_layout(text: str) -> Layout:
-    """Return the layout of ``NAME[:KEY=VALUE,...]``."""
-    return chosen_layout(NamedLayout.parse(text), (), None, f"write {text.partition(':')[0]}:{{}}=VALUE")
-
-
-def layout_option(text: str, option: str = "--layout") -> Layout:
-    """Return the layout of an option; an error quotes the option."""
-    try:
-        return named_layout(text)
-    except LayoutConfigError as error:
-        reason = error.reason if error.key == "layout" else str(error)
-        raise CallError(f"{option} {quoted(text)}: {reason}") from None
-
-
-def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str, Any]:
-    """Return the parameters of ``settings``, each ``key=value``, in snake_case."""
-    by_key = {parameter.key: parameter for parameter in layout_class.parameters()}
-    overrides = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not (key and equals):
-            raise CallError(f"--set {quoted(setting)}: expected KEY=VALUE")
-        if key not in by_key:
-            raise unknown_key(key, by_key)
         try:
-            overrides[by_key[key].name] = by_key[key].check.from_text(key, text)
-        except RecursionError:
-            raise by_key[key].check.refusal(key, text) from None
-    return overrides
+            glob_matcher(globs)
+        except ValueError as error:
+            raise CallError(f"{parameter.opts[0]} {error}") from None
+    return globs
 
 
-def column_named(text: str | None) -> str | int | None:
-    """Return the value of ``--column``: digits are a number."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() else text
-
-
-def column_options(function: Function) -> Function:
-    """Add ``--column``, ``--format``, ``--header`` and ``--as`` to a command."""
-    as_option = click.option(
-        "--as",
-        "as_name",
-        metavar="NAME",
-        help='Name of the new column. Default: "path" (unmap: "identifier").',
-    )
-    return source_options(as_option(function))
-
-
-def source_options(function: Function) -> Function:
-    """Add the options for the format of FILE and the column of its items."""
-    for decorator in (
-        CRLF_OPTION,
+def exclude_options(function: Function) -> Function:
+    """Add ``--exclude`` and ``--exclude-junk``; :func:`globs_to_exclude` takes their values."""
+    for option in (
         click.option(
-            "--delimiter",
-            metavar="CHARACTER",
-            help="Field separator of CSV, for example ';', or '\\t' for TAB. Default: a comma.",
+            "--exclude-junk",
+            is_flag=True,
+            help="Leave out the files that macOS and Windows add: .DS_Store, Thumbs.db, desktop.ini, ._* and __MACOSX.",
         ),
         click.option(
-            "--header/--no-header",
-            default=None,
-            help="The first row of CSV and TSV contains column names, or contains data. Required if --column is a"
-            " number.",
-        ),
-        click.option(
-            "--format",
-            "format_name",
-            type=click.Choice(list(FORMATS)),
-            help="Format of FILE. Default: by its suffix (.txt, .csv, .tsv, .tab, .jsonl, .ndjson, .parquet, .pq; .gz"
-            " may follow), lines for other names.",
-        ),
-        click.option(
-            "--column",
-            metavar="NAME|NUMBER",
-            help="Read FILE as a table, and use this column: a name, or a number from 1 (digits are always"
-            " interpreted as a number); for JSON lines, a key.",
+            "--exclude",
+            metavar="GLOB",
+            multiple=True,
+            callback=check_globs,
+            help="Leave out files and directories with matching names, at any depth, and list them; repeatable.",
         ),
     ):
-        function = decorator(function)
+        function = option(function)
     return function
+
+
+def globs_to_exclude(exclude: tuple[str, ...], exclude_junk: bool) -> tuple[str, ...]:
+    """Return all globs of a call."""
+    if not exclude_junk:
+        return exclude
+    from pressmark.fs.names import JUNK  # few calls leave out anything
+
+    return (*exclude, *JUNK)
+
+
+def complete_algorithms(_context: click.Context, _parameter: click.Parameter, start: str) -> list[str]:
+    """Return the algorithms that can end ``start``, a list with commas, for the shell."""
+    before, comma, name = start.rpartition(",")
+    return [before + comma + one for one in fixity.ALGORITHMS if one.startswith(name)]
+
+
+ALGORITHM = click.option(
+    "--algorithm",
+    "-a",
+    "algorithms",
+    metavar="NAME[,NAME]...",
+    multiple=True,
+    shell_complete=complete_algorithms,
+    help="Algorithms to compute in one read; repeatable. Names as in OCFL or BagIt: md5, sha1, sha224,"
+    " sha256, sha384, sha512, sha512/256, sha3-224 to sha3-512, blake2b-160, -256, -384, -512, blake2s, blake3, xxh32,"
+    " xxh64, xxh3-64, xxh128.",
+)
+LEDGER = click.option(
+    "--ledger",
+    metavar="LEDGER",
+    type=click.Path(readable=False, dir_okay=False),
+    help="Record finished files in the file LEDGER. The same command with the same LEDGER skips files whose size,"
+    " times and inode have not changed.",
+)
+THREADS = click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Number of threads (default 0: one per core). The output does not depend on it.",
+)
+READ = click.option(
+    "--read",
+    type=click.Choice(["parallel", "sequential"]),
+    default="parallel",
+    show_default=True,
+    help="Read several files at a time, or one at a time, which is faster on spinning disks. The output does not"
+    " depend on it.",
+)
+
+
+def run_options(function: Function) -> Function:
+    """Add the options of a run over many files."""
+    for option in (PROGRESS, READ, THREADS, LEDGER, ALGORITHM):
+        function = option(function)
+    return function
+
+
+def parse_algorithms(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the official names of the algorithms given with ``-a``; empty without ``-a``."""
+    names = [name for part in given for name in part.split(",")]
+    return fixity.algorithm_names(names) if names else ()
+
+
+def open_ledger(
+    path: str | None, algorithms: Sequence[str], roots: Sequence[str | bytes]
+) -> contextlib.AbstractContextManager[fixity.Ledger | None]:
+    """Open the ledger at ``path`` for a ``with`` block; without a path, its value is :data:`None`."""
+    return contextlib.nullcontext() if path is None else fixity.Ledger(path, algorithms, roots)
+
+
+def interruption_message(ledger: fixity.Ledger | None) -> str:
+    """Return the message of an interrupted run."""
+    if ledger is None:
+        return "interrupted; use --ledger FILE to make a run resumable"
+    return f"interrupted; run the same command to continue from {ledger.name}"
+
+
+def ledger_counts(ledger: fixity.Ledger | None) -> dict[str, Any]:
+    """Return what a summary contains about a ledger: the numbers of files that were read, and that it listed."""
+    if ledger is None:
+        return {}
+    return {"read": ledger.added, "from_ledger": ledger.found, "ledger_since": ledger.since or None}
+
+
+def ledger_words(ledger: fixity.Ledger | None) -> list[str]:
+    """Return the same in words, in a list, to be joined with other figures; empty if all files were read."""
+    if ledger is None or not ledger.found:
+        return []
+    return [f"{ledger.added:,} read", f"{ledger.found:,} from the ledger (since {ledger.since})"]
+
+
+def output_files(output: str | None = None) -> Iterator[tuple[int, int]]:
+    """Yield device and inode of the files that the run writes: the output file, with temporary files of interrupted
+    runs next to it, and the files that stdout and stderr are redirected to.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or not a real file
+            status = os.fstat(stream.fileno())
+            if stat.S_ISREG(status.st_mode):
+                yield status.st_dev, status.st_ino
+    if output is None or output == "-":
+        return
+    target = os.path.realpath(output)
+    try:
+        with os.scandir(os.path.dirname(target)) as entries:
+            for entry in entries:
+                ours = entry.name.startswith(".pressmark-") and entry.name.endswith(".tmp")
+                if ours or entry.name == os.path.basename(target):
+                    status = entry.stat()
+                    yield status.st_dev, status.st_ino
+    except OSError:
+        return  # opening it reports the error
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
+
+
+_WORKER_OPTIONS = (
+    click.option(
+        "--workers",
+        metavar="N",
+        type=click.IntRange(min=0),
+        help="Share the work among N processes; 0 for one per core.",
+    ),
+    click.option(
+        "--dask",
+        metavar="ADDRESS|FILE",
+        help="Share the work among the workers of the Dask cluster whose scheduler is at ADDRESS, tcp://…, or wrote"
+        " FILE (dask scheduler --scheduler-file FILE).",
+    ),
+)
+_WORK = (
+    "With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers must see"
+    " DIR under this path. Default: {}a temporary directory, and the run cannot be resumed."
+)
+_RESUME = click.option(
+    "--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts are not repeated."
+)
+
+
+def worker_options(function: Function) -> Function:
+    """Add the options for workers."""
+    for option in reversed(_WORKER_OPTIONS):
+        function = option(function)
+    return function
+
+
+def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a run by workers; the command gets :class:`Workers` or :data:`None` as ``workers``."""
+
+    @functools.wraps(function)
+    def command(
+        *arguments: Any,
+        workers: int | None,
+        dask: str | None,
+        work: str | None,
+        resume: bool,
+        **call: Any,
+    ) -> Any:
+        if workers is None and dask is None:
+            return function(*arguments, workers=None, **call)
+        from pressmark.cli.common.workers import Workers
+
+        with Workers(workers, dask, work, resume) as chosen:
+            return function(*arguments, workers=chosen, **call)
+
+    default = "with -o OUTPUT, OUTPUT.work; otherwise " if "output" in function.__annotations__ else ""
+    work_option = click.option("--work", metavar="DIR", type=click.Path(file_okay=False), help=_WORK.format(default))
+    return worker_options(work_option(_RESUME(command)))

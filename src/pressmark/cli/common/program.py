@@ -18,9 +18,10 @@ import click
 
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
 from pressmark.cli.common.exclusions import check_options
+from pressmark.cli.common.files import discard_stdout
 from pressmark.errors import FormatError, LayoutConfigError, ObjectError, PressmarkError, TableError
 
-__all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
+__all__ = ["Command", "Commands", "Ending", "Program", "on_ctrl_c", "signals_as_ctrl_c"]
 
 # Sent by "kill", "timeout", a system shutdown, and a terminal that is closed.
 _SIGNALS = ("SIGTERM", "SIGHUP")
@@ -187,14 +188,6 @@ def on_ctrl_c(callback: Callable[[], object]) -> Iterator[None]:
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
-
-
-def discard_stdout() -> None:
-    """Redirect stdout to the null device, so that flushing it at exit cannot fail again."""
-    with contextlib.suppress(AttributeError, OSError, ValueError):
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
 
 
 @contextlib.contextmanager

@@ -12,22 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-import click
-
 from pressmark.cli.common import console
 from pressmark.cli.common.console import Failure, one_line, write_lines
-from pressmark.cli.common.files import InputStream, OutputStream
-from pressmark.errors import IdentifierError, PathError, quoted
+from pressmark.cli.common.files import OutputStream
 from pressmark.progress_event import Progress
 
 if TYPE_CHECKING:
     from pressmark.cli.common.display import Display
     from pressmark.fixity import Outcome
-    from pressmark.layouts import LineCounts
 
 __all__ = [
-    "PROGRESS",
-    "LineProgress",
     "ProgressMode",
     "ProgressOutput",
     "Reporter",
@@ -47,16 +41,6 @@ FLUSH_EVERY = 0.1  # seconds
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 # Lines are written in groups: the display is drawn again after each.
 LINES_AT_ONCE = 256
-
-PROGRESS = click.option(
-    "--progress/--quiet",
-    " /--no-progress",
-    " /-q",
-    "progress",
-    default=None,
-    help="Show or hide progress on stderr: a bar on a terminal, otherwise a line every 30 seconds (default: show,"
-    " unless data are printed to the terminal). With --quiet, only errors and results are printed.",
-)
 
 
 class ProgressMode(Enum):
@@ -347,34 +331,6 @@ def format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-class LineProgress(Reporter):
-    """The reporter of a run over the items of ``source``.
-
-    :param noun: noun for the items, in the plural
-    :param null: items are delimited by NUL, and numbered instead of being on lines
-    """
-
-    def __init__(self, output: ProgressOutput, source: InputStream, noun: str, null: bool) -> None:
-        super().__init__(output, noun.removesuffix("s"))
-        self._source = source
-        self._null = null
-
-    def failure_text(self, error: IdentifierError | PathError) -> str:
-        """Return the line for a failed item, without the name of the program."""
-        number = (error.index or 0) + 1
-        place = f"{self._source.name}: item {number}" if self._null else f"{self._source.name}:{number}"
-        return f"{place}: {quoted(error.item)}: {error.reason}"
-
-    def on_failure(self, error: IdentifierError | PathError) -> None:
-        """Report an item that failed."""
-        self.fail(self.failure_text(error))
-
-    def on_progress(self, counts: LineCounts) -> None:
-        """Record the progress, and write the failures."""
-        self.on_event(Progress("", counts.items, self._source.bytes_read, counts.failed, of_bytes=self._source.size))
-        self.flush()
 
 
 def format_bytes(count: float) -> str:

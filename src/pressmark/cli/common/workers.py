@@ -14,9 +14,11 @@ from typing import Any
 from pressmark import jobs
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.program import on_ctrl_c
+from pressmark.cli.common.progress import Reporter
 from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
-from pressmark.jobs import Chunk, Job, OnReceipt, Summary, WorkFolder
+from pressmark.jobs import Chunk, Job, OnReceipt, Receipt, Summary, WorkFolder
+from pressmark.progress_event import Progress
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
 
@@ -77,16 +79,24 @@ class Workers:
         """Whether the workers are those of a Dask cluster."""
         return self._dask is not None
 
-    def run(self, job: Job, plan: Plan, inputs: Sequence[str], output: str | None, on_receipt: OnReceipt) -> WorkFolder:
+    def run(self, job: Job, plan: Plan, inputs: Sequence[str], output: str | None, reporter: Reporter) -> WorkFolder:
         """Run a job, and return its work folder.
 
         :param plan: returns the chunks, given the path of the work folder
         :param inputs: the input arguments of the command; a run is resumed only with the same
         :param output: ``--output``
+        :param reporter: receives the progress of the chunks that are complete
         :raises CallError: the run cannot start
         :raises Failure: parts of it failed
         :raises Interrupted: the run was interrupted
         """
+        done = Progress()
+
+        def count(receipt: Receipt) -> None:
+            nonlocal done
+            done = done.plus(receipt.n, receipt.bytes, receipt.errors)
+            reporter.on_event(done)
+
         folder = self._folder(output)
         again = "run the same command with --resume to continue"
         if folder is None:
@@ -99,7 +109,7 @@ class Workers:
                 work = self._work_folder(folder, job, plan, inputs)
                 # Processes end at once; a cluster ends the running parts.
                 with contextlib.nullcontext() if client is None else on_ctrl_c(report_stopping):
-                    summary = self._summary(job, work, client, on_receipt)
+                    summary = self._summary(job, work, client, count)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {again if work else 'run the same command again'}") from None
         except JobError as error:

@@ -7,13 +7,12 @@ from typing import Any
 import click
 
 from pressmark import migrate
-from pressmark.cli.common.console import Failure, Interrupted
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.console import Failure
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import Reporter, progress_mode
 from pressmark.cli.migrate.calls import MigrateCall
 from pressmark.cli.migrate.options import given_options, migrate_options
-from pressmark.cli.migrate.output import PHASES, OutputLines
+from pressmark.cli.migrate.output import PHASES
 from pressmark.errors import JobError
 
 __all__ = ["migrate_command"]
@@ -61,22 +60,20 @@ Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each
 def migrate_command(context: click.Context, /, **call: Any) -> int:
     """Migrate objects from one store to another."""
     invocation = MigrateCall(call, given_options(context, call))
-    with (
-        open_sink(None, None) as sink,
-        Reporter(progress_mode(call["progress"], sink), "object", PHASES) as reporter,
-    ):
-        lines = OutputLines(sink, call["as_json"], call["everything"])
+    with Output(
+        call["progress"],
+        "object",
+        as_json=call["as_json"],
+        go_on=True,
+        stages=PHASES,
+        interrupted=lambda: invocation.interrupted_message(output.reporter.done),
+    ) as output:
         try:
-            return invocation.execute(lines, reporter)
-        except KeyboardInterrupt:
-            reporter.hide()
-            raise Interrupted(invocation.interrupted_message(reporter)) from None
+            return invocation.execute(output)
         except JobError as error:
             # Errors after planning are no usage errors.
-            if reporter.done.stage in ("", "plan"):
+            if output.reporter.done.stage in ("", "plan"):
                 if isinstance(error.__cause__, OSError):
                     raise Failure(str(error)) from None
                 raise
             raise Failure(f"{error}; {invocation.again}") from None
-        finally:
-            lines.flush()

@@ -10,16 +10,18 @@ from typing import Any
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import on_ctrl_c
 from pressmark.cli.common.progress import Reporter, format_bytes, format_count, format_duration
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
-from pressmark.cli.migrate.output import OutputLines
+from pressmark.cli.migrate.output import write_conflict, write_entry, write_row
 from pressmark.cli.store.options import Provenance, missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import Summary, remaining_path
 from pressmark.migrate.workdir import WARNINGS, is_of_run
+from pressmark.reports import Progress
 
 __all__ = ["MigrateCall"]
 
@@ -80,24 +82,24 @@ class MigrateCall:
             raise CallError(f"--report {path}: the path belongs to the run; choose another file")
         check_report(path)
 
-    def execute(self, lines: OutputLines, reporter: Reporter) -> int:
+    def execute(self, output: Output) -> int:
         """Execute the call, and return the exit status."""
         if self._verb == "resume":
-            return self._run(migrate.Plan.open(self._unfinished()), lines, reporter)
+            return self._run(migrate.Plan.open(self._unfinished()), output)
         if self._verb == "verify_again":
-            return self._verify(lines, reporter)
+            return self._verify(output)
         work = self._next()
         try:
-            plan = self._catch_up(work, reporter) if self._verb == "catch_up" else self._plan(work, reporter)
+            plan = self._catch_up(work, output) if self._verb == "catch_up" else self._plan(work, output)
         except MigrationError as error:
-            reporter.hide()
-            raise self._refused(error, lines) from None
-        reporter.hide()
+            output.reporter.hide()
+            raise self._refused(error, output) from None
+        output.reporter.hide()
         if self._call["dry_run"]:
-            return self._planned(plan, lines)
+            return self._planned(plan, output)
         if plan.warnings:
             say(f"warnings: {_kinds(plan)}; see {_warnings(plan)}")
-        return self._run(plan, lines, reporter)
+        return self._run(plan, output)
 
     @property
     def again(self) -> str:
@@ -105,14 +107,14 @@ class MigrateCall:
         how = "" if self._verb == "verify_again" else " with --resume"
         return f"run the same command{how} to continue"
 
-    def interrupted_message(self, reporter: Reporter) -> str:
-        """Return the last line of an interrupted call."""
+    def interrupted_message(self, progress: Progress) -> str:
+        """Return the last line of a call that was interrupted at ``progress``."""
         plan = self._running
         if plan is None or migrate.state(plan.work) in ("none", "planned"):
             return "interrupted; nothing was written to the destination; run the same command again"
         if self._verb == "verify_again":
-            far = reporter.done if reporter.done.stage == "verify" else None
-            done = f"{far.items:,} of {far.of_items or 0:,} objects verified; " if far is not None else ""
+            is_far = progress.stage == "verify"
+            done = f"{progress.items:,} of {progress.of_items or 0:,} objects verified; " if is_far else ""
             return f"interrupted; {done}{self.again}"
         found = self._recorded(plan)
         done = f"at least {found:,} of {plan.objects:,} objects are in {self._destination}; " if found else ""
@@ -169,7 +171,7 @@ class MigrateCall:
 
     # --- the plan -------------------------------------------------------------------------------------------------
 
-    def _plan(self, work: str, reporter: Reporter) -> migrate.Plan:
+    def _plan(self, work: str, output: Output) -> migrate.Plan:
         call = self._call
         assert self._to is not None
         source_kind = call["source_kind"] or stores.kind_of(self._source)
@@ -185,11 +187,11 @@ class MigrateCall:
             new_ids=call["new_ids"],
             check_space=call["check_space"],
             threads=call["workers"],
-            on_event=reporter.on_event,
+            on_event=output.reporter.on_event,
             **self._with_provenance(self._to, source_kind),
         )
 
-    def _catch_up(self, work: str, reporter: Reporter) -> migrate.Plan:
+    def _catch_up(self, work: str, output: Output) -> migrate.Plan:
         first = self._finished()
         # Source, destination and its kind must be the same; other options may differ.
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
@@ -201,7 +203,7 @@ class MigrateCall:
             work=work,
             new_ids=self._call["new_ids"],
             threads=self._call["workers"],
-            on_event=reporter.on_event,
+            on_event=output.reporter.on_event,
             **self._with_provenance(first.options.to, first.options.source_kind),
         )
 
@@ -227,26 +229,26 @@ class MigrateCall:
             return self._given
         return {**self._given, "destination_options": {**self._given.get("destination_options", {}), **found}}
 
-    def _refused(self, error: MigrationError, lines: OutputLines) -> CallError:
+    def _refused(self, error: MigrationError, output: Output) -> CallError:
         """List the conflicts of a refused plan, and return the error."""
         count = 0
         for record in _records(error.refused) if error.refused is not None else ():
             count += 1
-            lines.conflict(record)
-        lines.summary({"ok": False, "refused": count, "reason": error.reason, "refused_path": error.refused})
+            write_conflict(output, record)
+        output.summary({"ok": False, "refused": count, "reason": error.reason, "refused_path": error.refused})
         if not count:
             return CallError(str(error))
         what = f"{format_count(count, 'conflict')}, listed on stdout and in {error.refused}"
         return CallError(f"{self._destination}: plan refused, nothing written: {what}")
 
-    def _planned(self, plan: migrate.Plan, lines: OutputLines) -> int:
+    def _planned(self, plan: migrate.Plan, output: Output) -> int:
         """Report a plan."""
         for record in _records(_warnings(plan)):
-            lines.conflict(record)
+            write_conflict(output, record)
         if self._call["everything"]:
             for entry in plan.entries():
-                lines.entry(entry)
-        lines.summary({"ok": True, "dry_run": True, **plan.summary()})
+                write_entry(output, entry)
+        output.summary({"ok": True, "dry_run": True, **plan.summary()})
         pieces = [
             f"{format_count(plan.objects, 'object')} would be migrated by {plan.mode}",
             f"{format_count(plan.files, 'file')}, {format_bytes(plan.bytes)}",
@@ -263,12 +265,12 @@ class MigrateCall:
 
     # --- the run --------------------------------------------------------------------------------------------------
 
-    def _run(self, plan: migrate.Plan, lines: OutputLines, reporter: Reporter) -> int:
+    def _run(self, plan: migrate.Plan, output: Output) -> int:
         self._running = plan
-        with self._workers(plan, reporter) as workers:
+        with self._workers(plan, output) as workers:
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
-                "on_event": reporter.on_event,
+                "on_event": output.reporter.on_event,
                 **workers,
             }
             if self._verb == "resume":
@@ -279,21 +281,23 @@ class MigrateCall:
                 run = migrate.resume(plan, options=self._current_options(plan, given), **lists, **how)
             else:
                 run = migrate.run(plan, **how)
-        return self._end(run, lines, reporter)
+        return self._end(run, output)
 
-    def _verify(self, lines: OutputLines, reporter: Reporter) -> int:
+    def _verify(self, output: Output) -> int:
         plan = self._finished()
         self._running = plan
         migrate.refuse_others(plan, self._current_options(plan, self._given))
-        with self._workers(plan, reporter) as workers:
-            run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=reporter.on_event, **workers)
-        return self._end(run, lines, reporter)
+        with self._workers(plan, output) as workers:
+            run = migrate.verify(
+                plan, max_errors=self._call["max_errors"], on_event=output.reporter.on_event, **workers
+            )
+        return self._end(run, output)
 
     def _current_options(self, plan: migrate.Plan, given: Mapping[str, Any]) -> migrate.Options:
         return options_of_call(plan.options, self._source, self._destination, self._to, given)
 
     @contextmanager
-    def _workers(self, plan: migrate.Plan, reporter: Reporter) -> Iterator[dict[str, Any]]:
+    def _workers(self, plan: migrate.Plan, output: Output) -> Iterator[dict[str, Any]]:
         """Yield the workers, as options of the library."""
         if self._call["dask"] is None:
             # A single chunk needs one worker, and a thread starts faster than a process.
@@ -302,16 +306,16 @@ class MigrateCall:
         from pressmark.cli.common.workers import dask_cluster
 
         # Processes end at once; a cluster ends the running parts.
-        with dask_cluster(self._call["dask"]) as client, on_ctrl_c(lambda: _report_end(reporter)):
+        with dask_cluster(self._call["dask"]) as client, on_ctrl_c(lambda: _report_end(output.reporter)):
             yield {"client": client}
 
-    def _end(self, run: migrate.Run, lines: OutputLines, reporter: Reporter) -> int:
+    def _end(self, run: migrate.Run, output: Output) -> int:
         """Report the result, and return the exit status."""
-        reporter.hide()
+        output.reporter.hide()
         summary = Summary()
         unseen = 0  # objects without a readable identifier, which no list can contain
         for row in run.rows():
-            lines.row(row)
+            write_row(output, row, self._call["everything"])
             summary.add(row)
             unseen += row.status not in migrate.GOOD and not row.source_id
         status = run.exit_code
@@ -326,7 +330,7 @@ class MigrateCall:
             "objects_per_second": round(run.processed / run.seconds, 1) if rated else None,
             "bytes_per_second": round(run.processed_bytes / run.seconds) if rated else None,
         }
-        lines.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
+        output.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
         for text in self._last_words(run, summary, unseen):
             say(text)
         return status

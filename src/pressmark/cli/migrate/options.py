@@ -11,11 +11,16 @@ import click
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
-from pressmark.cli.common.files import CRLF_OPTION, check_globs
-from pressmark.cli.common.fixity_options import complete_algorithms, parse_algorithms
-from pressmark.cli.common.options import complete_layouts, layout_option
-from pressmark.cli.common.progress import PROGRESS
-from pressmark.cli.common.worker_options import worker_options
+from pressmark.cli.common.layout_options import layout_option
+from pressmark.cli.common.options import (
+    CRLF,
+    PROGRESS,
+    check_globs,
+    complete_algorithms,
+    complete_layouts,
+    parse_algorithms,
+    worker_options,
+)
 from pressmark.cli.store.options import provenance_options
 from pressmark.migrate.options import version_name
 from pressmark.paths import PROFILES
@@ -105,7 +110,7 @@ _WHAT = (
         metavar="NAME",
         help="Column of the --ids file that contains the identifiers. Default: source_id, id or identifier.",
     ),
-    CRLF_OPTION,
+    CRLF,
     click.option(
         "--version",
         metavar="vN",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from pressmark.cli.common.console import one_line
-from pressmark.cli.common.files import BufferedLines, OutputStream
+from pressmark.cli.common.output import Output
 from pressmark.errors import DIGEST_DIGITS, quoted
 from pressmark.migrate import GOOD, STATUSES, Entry
 
-__all__ = ["PHASES", "OutputLines", "conflict_text", "row_text"]
+__all__ = ["PHASES", "conflict_text", "row_text", "write_conflict", "write_entry", "write_row"]
 
 # Objects of a conflict that its line names.
 _MEMBERS = 10
@@ -28,47 +27,32 @@ PHASES = {
 }
 
 
-class OutputLines:
-    """Writes buffered lines; a closed pipe does not end the migration.
+def write_row(output: Output, row: Entry, everything: bool) -> None:
+    """Write the row of an object.
 
-    :param as_json: JSON instead of text
-    :param everything: also list objects that are done
+    :param everything: also write it if the object is done
     """
+    # A good row with an error reports a part left out, or a source kept.
+    if everything or row.status not in GOOD or row.error is not None:
+        _write(output, row.record() if output.as_json else row_text(row))
 
-    def __init__(self, sink: OutputStream, as_json: bool, everything: bool) -> None:
-        self._lines = BufferedLines(sink, go_on=True)
-        self._as_json = as_json
-        self._everything = everything
 
-    def row(self, row: Entry) -> None:
-        """Write the row of an object, unless it is done and not to be listed."""
-        # A good row with an error reports a part left out, or a source kept.
-        if self._everything or row.status not in GOOD or row.error is not None:
-            self._add(row.record() if self._as_json else row_text(row))
+def write_entry(output: Output, entry: Entry) -> None:
+    """Write the planned path of an object."""
+    text = f"{quoted(entry.source_id)}: {quoted(entry.source)} to {quoted(entry.target)}"
+    _write(output, entry.record() if output.as_json else text)
 
-    def entry(self, entry: Entry) -> None:
-        """Write the planned path of an object, if all objects are to be listed."""
-        if self._everything:
-            text = f"{quoted(entry.source_id)}: {quoted(entry.source)} to {quoted(entry.target)}"
-            self._add(entry.record() if self._as_json else text)
 
-    def conflict(self, record: dict[str, Any]) -> None:
-        """Write a conflict or a warning of a plan."""
-        self._add(record if self._as_json else conflict_text(record))
+def write_conflict(output: Output, record: dict[str, Any]) -> None:
+    """Write a conflict or a warning of a plan."""
+    _write(output, record if output.as_json else conflict_text(record))
 
-    def summary(self, record: dict[str, Any]) -> None:
-        """Write the summary in JSON, and flush."""
-        if self._as_json:
-            self._add({"summary": record})
-        self.flush()
 
-    def flush(self) -> None:
-        """Write buffered lines."""
-        self._lines.flush()
-
-    def _add(self, what: dict[str, Any] | str) -> None:
-        line = one_line(what) if isinstance(what, str) else json.dumps(what)
-        self._lines.add(line.encode() + b"\n")
+def _write(output: Output, what: dict[str, Any] | str) -> None:
+    if isinstance(what, str):
+        output.line(one_line(what).encode())
+    else:
+        output.record(what)
 
 
 # In "its sha512 is …, not …".

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pressmark.cli.common.console import Interrupted
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     IDENTIFIER,
@@ -65,15 +64,11 @@ def cat_command(
     """Write a file of an object to standard output."""
     store = open_store(path, kind, layout, identifiers, ignore)
     found = find_object(store, identifier, version)
-    with open_sink(None, None) as sink, found.open(name, verify=verify) as file:
-        try:
-            while True:
-                with object_errors(path, identifier):
-                    data = file.read(READ_SIZE)
-                if not data:
-                    break
-                sink.write(data)
-            sink.flush()
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted") from None
+    with Output(progress, data=True) as output, found.open(name, verify=verify) as file:
+        while True:
+            with object_errors(path, identifier):
+                data = file.read(READ_SIZE)
+            if not data:
+                break
+            output.data(data)
     return 0

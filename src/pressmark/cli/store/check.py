@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.console import Failure, Interrupted, say
-from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.program import Command, discard_stdout
-from pressmark.cli.common.progress import Reporter, format_count, progress_mode
-from pressmark.cli.common.worker_options import job_options
+from pressmark.cli.common.console import Failure, say
+from pressmark.cli.common.options import THREADS, job_options
+from pressmark.cli.common.output import Output
+from pressmark.cli.common.program import Command
+from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import JSON, STORE, layout_of, open_store, store_options
-from pressmark.reports import Progress, Report
+from pressmark.reports import Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
-    from pressmark.jobs import Receipt
 
 __all__ = ["check_command", "verdict"]
 
@@ -72,61 +69,35 @@ def check_command(
 ) -> int:
     """List all problems of a store."""
     store = open_store(path, kind, layout, identifiers, undeclared=True)
-    with open_sink(None, None) as sink:
-        problems = Problems(sink, as_json)
-        reporter = Reporter(progress_mode(progress, sink), "object", on_pause=problems.flush)
-        try:
-            with reporter:
-                if workers is not None:
-                    chosen = layout_of(layout)
-                    report = _shared(
-                        workers,
-                        path,
-                        {
-                            "kind": store.kind,
-                            "digests": digests,
-                            "layout": None if chosen is None else chosen.config(),
-                            "options": {
-                                **({} if identifiers is None else {"identifiers": identifiers}),
-                                **({"undeclared": True} if kind == "ocfl" else {}),
-                            },
-                            "ignore": ignore,
-                        },
-                        problems,
-                        reporter,
-                    )
-                else:
-                    report = store.check(
-                        digests=digests,
-                        threads=threads or None,
-                        on_event=reporter.on_event,
-                        on_problem=problems.write,
-                        ignore=ignore,
-                    )
-            problems.summarize(report)
-            problems.flush()
-        except BrokenPipeError:
-            discard_stdout()
-            return 0 if problems.report.ok else Failure.exit_code
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; nothing was changed; run the same command again") from None
+    interrupted = "interrupted; nothing was changed; run the same command again"
+    with Output(progress, "object", as_json=as_json, interrupted=interrupted) as output:
+        if workers is not None:
+            from pressmark.stores.job import CheckStore, joined_report  # few commands have workers
+
+            chosen = layout_of(layout)
+            job = CheckStore(
+                os.fsdecode(path),
+                kind=store.kind,
+                digests=digests,
+                layout=None if chosen is None else chosen.config(),
+                options={
+                    **({} if identifiers is None else {"identifiers": identifiers}),
+                    **({"undeclared": True} if kind == "ocfl" else {}),
+                },
+                ignore=ignore,
+            )
+            report = joined_report(job, workers.run(job, job.plan, [], None, output.reporter), output.problem)
+        else:
+            report = store.check(
+                digests=digests,
+                threads=threads or None,
+                on_event=output.reporter.on_event,
+                on_problem=output.problem,
+                ignore=ignore,
+            )
+        output.summarize(report)
     say(f"{os.fsdecode(path)}: {verdict(report, unread=not digests and store.kind in ('ocfl', 'bags'))}")
     return 0 if report.ok else Failure.exit_code
-
-
-def _shared(workers: Workers, path: bytes, options: dict[str, Any], problems: Problems, reporter: Reporter) -> Report:
-    """Check the store on several workers, write its problems, and return the report."""
-    from pressmark.stores.job import CheckStore, joined_report
-
-    job = CheckStore(os.fsdecode(path), **options)
-    done = Progress()
-
-    def count(receipt: Receipt) -> None:
-        nonlocal done
-        done = done.plus(receipt.n, receipt.bytes, receipt.errors)
-        reporter.on_event(done)
-
-    return joined_report(job, workers.run(job, job.plan, [], None, count), problems.write)
 
 
 def verdict(report: Report, *, unread: bool = False) -> str:

@@ -9,10 +9,10 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import JSON, STORE, Objects
+from pressmark.cli.store.options import JSON, STORE
 
 if TYPE_CHECKING:
     from pressmark.stores import VitroStore
@@ -66,17 +66,14 @@ def declare_command(path: bytes, namespaces: tuple[str, ...], as_json: bool) -> 
         for prefix, namespace in sorted(store.namespaces.items())
         if not namespaces or namespace in namespaces
     }
-    with open_sink(None, None) as sink:
-        lines = Objects(sink, None, as_json, False, go_on=True, done="declared")
+    with Output(False, as_json=as_json, go_on=True) as output:
         for prefix, namespace in shown.items():
             if as_json:
-                lines.write_json({"prefix": prefix, "namespace": namespace})
+                output.record({"prefix": prefix, "namespace": namespace})
             else:
-                lines.write_row(namespace, prefix, namespace)
+                output.row(namespace, prefix, namespace, done="declared")
         new = len(set(store.namespaces) - before)
-        if as_json:
-            lines.write_json({"summary": {"namespaces": len(store.namespaces), "declared": new}})
-        lines.flush()
+        output.summary({"namespaces": len(store.namespaces), "declared": new})
     if new:
         what = f"{format_count(new, 'namespace')} declared"
         say(f"{os.fsdecode(path)}: {what}; if they already have objects, move these with pressmark store repair")

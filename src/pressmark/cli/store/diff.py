@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 import click
 
-from pressmark.cli.common.console import Failure, say
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.console import say
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
     NULL,
     STORE,
-    Objects,
     by_path,
     changes_text,
     check_version,
@@ -78,21 +77,18 @@ def diff_command(
     found = by_path(root, identifier, root.get)
     older, newer = found.version_pair(before, after)
     changes = found.diff(before, after)
-    with open_sink(None, None) as sink:
-        objects = Objects(sink, None, as_json, null)
+    with Output(progress, as_json=as_json, null=null, data=True) as output:
         for change, *names in _rows(changes):
             name = names[-1]
             if as_json:
                 old = {"from": names[0]} if change == "renamed" else {}
-                objects.write_json({"change": change, "name": name, **old})
+                output.record({"change": change, "name": name, **old})
             else:
-                objects.write_row(name, change, *names)
-        if as_json:
-            objects.write_json({"summary": {"ok": True, "from": older, "to": newer, **changes.counts()}})
-        objects.flush()
+                output.row(name, change, *names)
+        output.summary({"ok": True, "from": older, "to": newer, **changes.counts()})
     versions = newer if older is None else f"{older} to {newer}"
     say(f"{quoted(identifier)}: {versions}: {changes_text(changes.counts())}")
-    return Failure.exit_code if objects.unwritten else 0
+    return output.status
 
 
 def _rows(changes: Changes) -> Iterator[tuple[str, ...]]:

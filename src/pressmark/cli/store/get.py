@@ -7,10 +7,10 @@ import os
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.console import CallError, Failure, cause, say
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import Reporter, format_count, progress_mode
+from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
@@ -18,7 +18,6 @@ from pressmark.cli.store.options import (
     STORE,
     VERIFY,
     VERSION,
-    Objects,
     find_object,
     open_store,
     store_options,
@@ -84,12 +83,11 @@ def get_command(
     if is_inside(destination, store.root):
         what = "inside the store; choose a directory outside"
         raise CallError(f"{os.fsdecode(destination)}: {what}")
+    interrupted = "interrupted; nothing was created"
     with (
-        open_sink(None, None) as sink,
-        Reporter(progress_mode(progress, sink)),
+        Output(progress, as_json=as_json, go_on=True, interrupted=interrupted) as output,
         contextlib.ExitStack() as stack,
     ):
-        objects = Objects(sink, None, True, False)
         try:
             found = find_object(store, identifier, version)
             hidden = stack.enter_context(NewPath(target, (b"files",)))
@@ -98,26 +96,19 @@ def get_command(
             flush_trees(new)
             rename_new(new, target)
             flush_directory(os.path.dirname(target))
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; nothing was created") from None
         except (PressmarkError, OSError) as error:
-            if as_json:
-                if isinstance(error, ObjectError):
-                    objects.write_json({"kind": error.kind, "severity": "error", "message": error.reason})
-                objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})
-                objects.flush()
+            if as_json and isinstance(error, ObjectError):
+                output.record({"kind": error.kind, "severity": "error", "message": error.reason})
+            output.summary({"ok": False, "files": 0, "empty_directories": 0})
             if isinstance(error, PressmarkError) and not isinstance(error, BagError):
                 raise
             if isinstance(error, BlockingIOError):
                 raise Failure(f"{quoted(destination)}: in use by another run; wait for it to finish") from None
             why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"
             raise Failure(why) from None
-        if as_json:
-            for name in files:
-                objects.write_json({"name": name})
-            counts = {"files": len(files), "empty_directories": len(empty)}
-            objects.write_json({"summary": {"ok": True, **counts}})
-            objects.flush()
+        for name in files if as_json else ():
+            output.record({"name": name})
+        output.summary({"ok": True, "files": len(files), "empty_directories": len(empty)})
     more = f", {len(empty):,} empty director{'y' if len(empty) == 1 else 'ies'}" if empty else ""
     say(f"{os.fsdecode(destination)}: {format_count(len(files), 'file')}{more}")
     return 0

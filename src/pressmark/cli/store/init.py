@@ -9,8 +9,9 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.options import complete_layouts
 from pressmark.cli.common.program import Command
-from pressmark.cli.store.options import IDENTIFIERS, complete_layout, layout_of
+from pressmark.cli.store.options import IDENTIFIERS, layout_of
 
 __all__ = ["init_command"]
 
@@ -48,7 +49,7 @@ Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
 @click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
-    shell_complete=complete_layout,
+    shell_complete=complete_layouts,
     help='Layout that maps identifiers to paths; "pressmark layouts" lists the layouts, "pressmark layouts NAME" the'
     " keys.",
 )

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 import click
 
 from pressmark.cli.common.console import one_line, say
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
     STORE,
-    Objects,
     by_path,
     ocfl_root,
     open_store,
@@ -62,18 +61,15 @@ def log_command(
     instead = '"pressmark store ls STORE IDENTIFIER" lists the files of an object'
     store = ocfl_root(open_store(path, kind, layout, identifiers), "log", instead)
     versions = by_path(store, identifier, store.get).versions()
-    with open_sink(None, None) as sink:
-        objects = Objects(sink, None, as_json, False)
+    with Output(progress, as_json=as_json, data=True) as output:
         for one in versions:
             if as_json:
-                objects.write_json(one._asdict())
+                output.record(one._asdict())
                 continue
             size = "-" if one.bytes is None else str(one.bytes)
             fields = (one.created or "-", str(one.files), size, _user_text(one.user), one.message or "-")
-            objects.write_row(one.version, one.version, *map(one_line, fields))
-        if as_json:
-            objects.write_json({"summary": {"ok": True, "versions": len(versions)}})
-        objects.flush()
+            output.row(one.version, one.version, *map(one_line, fields))
+        output.summary({"ok": True, "versions": len(versions)})
     unknown = sum(one.bytes is None for one in versions)
     text = f"{quoted(identifier)}: {format_count(len(versions), 'version')}"
     if unknown:

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text, say
-from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import THREADS
+from pressmark.cli.common.console import CallError, Failure, problem_text, say
+from pressmark.cli.common.options import THREADS
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import Reporter, format_count, progress_mode
+from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
     JSON,
     NULL,
     STORE,
     VERSION,
-    Objects,
     find_object,
     open_store,
     store_options,
+    write_object,
 )
 from pressmark.errors import quoted
 from pressmark.reports import Problem, Progress, Report
@@ -84,15 +84,17 @@ def ls_command(
 ) -> int:
     """List all objects, or all files of one."""
     if identifier is not None:
-        return _list_files(open_store(path, kind, layout, identifiers, ignore), identifier, version, null, as_json)
+        store = open_store(path, kind, layout, identifiers, ignore)
+        with Output(progress, as_json=as_json, null=null, data=True) as output:
+            count = _list_files(output, store, identifier, version)
+        say(f"{quoted(identifier)}: {count}")
+        return output.status
     if version is not None:
         raise CallError("--version: only with IDENTIFIER; specify an object")
     counts = {"objects": 0, "proper": 0}
     beside = Report()
     store = open_store(path, kind, layout, identifiers)
-    with open_sink(None, None) as sink:
-        reporter = Reporter(progress_mode(progress, sink, data=True), "object")
-        objects = Objects(sink, reporter, as_json, null)
+    with Output(progress, "object", as_json=as_json, null=null, data=True) as output:
         failed = 0
 
         def found(problem: Problem) -> None:
@@ -100,28 +102,20 @@ def ls_command(
             beside.add([problem._replace(message="")])
             failed += problem.kind == "unreadable"
             if as_json:
-                objects.write_json(problem.record())
+                output.record(problem.record())
             elif problem.severity == "error":
-                reporter.report(problem_text(problem))
+                output.reporter.report(problem_text(problem))
 
-        with reporter:
-            try:
-                for record in store.objects(threads=threads or None, on_problem=found, ignore=ignore):
-                    counts["objects"] += 1
-                    counts["proper"] += record.proper
-                    failed += record.id is None and as_json
-                    objects.write(record)
-                    if counts["objects"] % TELL_EVERY == 0:
-                        reporter.on_event(Progress(items=counts["objects"]))
-            except KeyboardInterrupt:
-                objects.flush()
-                raise Interrupted("interrupted") from None
-            if as_json:
-                summary: dict[str, Any] = {**beside.summary(), **counts}
-                summary["ok"] = beside.ok and counts["objects"] == counts["proper"] and not failed
-                objects.write_json({"summary": summary})
-            objects.flush()
-    failed += objects.unwritten
+        for record in store.objects(threads=threads or None, on_problem=found, ignore=ignore):
+            counts["objects"] += 1
+            counts["proper"] += record.proper
+            failed += record.id is None and as_json
+            write_object(output, record)
+            if counts["objects"] % TELL_EVERY == 0:
+                output.reporter.on_event(Progress(items=counts["objects"]))
+        summary: dict[str, Any] = {**beside.summary(), **counts}
+        summary["ok"] = beside.ok and counts["objects"] == counts["proper"] and not failed
+        output.summary(summary)
     improper = counts["objects"] - counts["proper"]
     text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"
     if improper:
@@ -131,28 +125,23 @@ def ls_command(
     if improper or beside.problems:
         text += '; run "pressmark store check" for details'
     say(text)
-    return Failure.exit_code if failed else 0
+    return Failure.exit_code if failed or output.status else 0
 
 
-def _list_files(store: Store, identifier: str, version: str | None, null: bool, as_json: bool) -> int:
-    """List all files of an object, and return the exit status."""
+def _list_files(output: Output, store: Store, identifier: str, version: str | None) -> str:
+    """List all files of an object, and return their number in words."""
     found = find_object(store, identifier, version)
     name, algorithm, digests = None, None, {}
     if store.kind == "ocfl":
         held = cast("OcflObject", found)
         name, algorithm, digests = held.version, held.inventory.get("digestAlgorithm"), held.digests
     count = 0
-    with open_sink(None, None) as sink:
-        objects = Objects(sink, None, as_json, null)
-        for file, _path in found.files():
-            count += 1
-            digest = digests.get(file)
-            if as_json:
-                objects.write_json({"name": file, "algorithm": algorithm, "digest": digest})
-            else:
-                objects.write_row(file, file, *([] if digest is None else [digest]))
-        if as_json:
-            objects.write_json({"summary": {"ok": True, "version": name, "files": count}})
-        objects.flush()
-    say(f"{quoted(identifier)}: {f'version {name}: ' if name else ''}{format_count(count, 'file')}")
-    return Failure.exit_code if objects.unwritten else 0
+    for file, _path in found.files():
+        count += 1
+        digest = digests.get(file)
+        if output.as_json:
+            output.record({"name": file, "algorithm": algorithm, "digest": digest})
+        else:
+            output.row(file, file, *([] if digest is None else [digest]))
+    output.summary({"ok": True, "version": name, "files": count})
+    return f"{f'version {name}: ' if name else ''}{format_count(count, 'file')}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -11,17 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from pressmark import stores
-from pressmark.cli.common.console import CallError, say
-from pressmark.cli.common.files import BufferedLines, OutputStream, check_globs
-from pressmark.cli.common.progress import PROGRESS, Reporter
+from pressmark.cli.common.console import CallError
+from pressmark.cli.common.options import PROGRESS, check_globs, complete_layouts, json_option, links_option, null_option
+from pressmark.cli.common.output import Output
 from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
 from pressmark.stores import Store, StoreObject
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from pressmark.stores import OcflRoot, StoredObject
 
 __all__ = [
@@ -35,12 +32,10 @@ __all__ = [
     "STORE",
     "VERIFY",
     "VERSION",
-    "Objects",
     "Provenance",
     "by_path",
     "changes_text",
     "check_version",
-    "complete_layout",
     "find_object",
     "layout_of",
     "missing_provenance",
@@ -48,19 +43,14 @@ __all__ = [
     "open_store",
     "provenance_options",
     "store_options",
+    "write_object",
 ]
 
 Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary.")
-LINKS = click.option(
-    "--links",
-    type=click.Choice(["refuse", "follow"]),
-    default="refuse",
-    show_default=True,
-    help="Refuse symbolic links in source directories, or copy their targets.",
-)
+JSON = json_option("line")
+LINKS = links_option(("refuse", "follow"), "Refuse symbolic links in source directories, or copy their targets.")
 MODE = click.option(
     "--mode",
     type=click.Choice(["auto", "copy", "reflink"]),
@@ -68,22 +58,15 @@ MODE = click.option(
     show_default=True,
     help="Copy, share disk blocks (reflink), or reflink where possible and copy otherwise (auto).",
 )
-NULL = click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed.")
+NULL = null_option("End items with NUL instead of a line feed.")
 STORE = click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 IDENTIFIER = click.argument("identifier", metavar="IDENTIFIER")
-
-
-def complete_layout(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    """Complete the name of a layout in the shell."""
-    from pressmark.cli.common.options import complete_layouts  # loads every layout
-
-    return complete_layouts(context, parameter, start)
 
 
 LAYOUT = click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
-    shell_complete=complete_layout,
+    shell_complete=complete_layouts,
     help="Use this layout instead of the store's own (OCFL storage roots and folders of bags)."
     ' "pressmark layouts NAME" lists its keys.',
 )
@@ -138,7 +121,7 @@ def layout_of(text: str | None) -> Layout | None:
     """Return the layout that ``--layout`` names, with its parameters."""
     if text is None:
         return None
-    from pressmark.cli.common.options import layout_option  # loads every layout
+    from pressmark.cli.common.layout_options import layout_option
 
     return layout_option(text)
 
@@ -222,71 +205,17 @@ def changes_text(counts: Mapping[str, int]) -> str:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-class Objects:
-    """Write objects or their files, several at a time.
+def write_object(output: Output, found: StoreObject, done: str = "") -> None:
+    """Write one object: identifier, TAB and path.
 
-    :param null: end items with NUL instead of a line feed
-    :param go_on: continue when the reader closes the pipe, because the store is being changed
-    :param done: the operation on an object that cannot be written, for the error message
-    :ivar unwritten: number of objects or files that do not fit on one line
+    :param done: what was done to the object, for the message about one that does not fit on a line
     """
-
-    def __init__(
-        self,
-        sink: OutputStream,
-        reporter: Reporter | None,
-        as_json: bool,
-        null: bool,
-        *,
-        go_on: bool = False,
-        done: str = "",
-    ) -> None:
-        self.unwritten = 0
-        self._lines = BufferedLines(sink, go_on=go_on)
-        self._reporter = reporter
-        self._as_json = as_json
-        self._done = f"{done}, but " if done else ""
-        self._end = b"\0" if null else b"\n"
-
-    def write(self, record: StoreObject) -> None:
-        """Write one object: identifier, TAB and path."""
-        if self._as_json:
-            self.write_json(record.record())
-            return
-        if record.id is None:
-            self._fail(f"{quoted(record.path)}: identifier cannot be read")
-            return
-        line = f"{record.id}\t{record.path}".encode("utf-8", "surrogateescape")
-        if self._end in line or "\t" in record.id:
-            self.write_row(record.id, record.id, record.path)  # fails
-        else:
-            self._lines.add(line + self._end)
-
-    def write_row(self, name: str, *fields: str) -> None:
-        """Write fields with a TAB between them; only the last one may contain a TAB.
-
-        :param name: name of the object or file, for messages
-        """
-        encoded = [field.encode("utf-8", "surrogateescape") for field in fields]
-        if self._end in b"".join(encoded) or b"\t" in b"".join(encoded[:-1]):
-            self._fail(f"{quoted(name)}: {self._done}contains a separator; use --json")
-        else:
-            self._lines.add(b"\t".join(encoded) + self._end)
-
-    def write_json(self, record: dict[str, Any]) -> None:
-        """Write a JSON object on a separate line."""
-        self._lines.add(json.dumps(record).encode() + b"\n")
-
-    def flush(self) -> None:
-        """Write all buffered lines."""
-        self._lines.flush()
-
-    def _fail(self, text: str) -> None:
-        self.unwritten += 1
-        if self._reporter is not None:
-            self._reporter.fail(text)
-        else:
-            say(text)
+    if output.as_json:
+        output.record(found.record())
+    elif found.id is None:
+        output.reporter.fail(f"{quoted(found.path)}: identifier cannot be read")
+    else:
+        output.row(found.id, found.id, found.path, done=done)
 
 
 # --- the user of a version --------------------------------------------------------------------------------------------

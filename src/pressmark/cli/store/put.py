@@ -10,29 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.files import (
-    CRLF_OPTION,
-    exclude_options,
-    globs_to_exclude,
-    open_sink,
-    refuse_missing,
-)
+from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.options import CRLF, exclude_options, globs_to_exclude, null_option
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import Reporter, format_count, progress_mode
+from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
     JSON,
     LINKS,
     STORE,
-    Objects,
     Provenance,
     changes_text,
     missing_provenance,
     open_store,
     provenance_options,
     store_options,
+    write_object,
 )
-from pressmark.errors import IdentifierError, ObjectError, StoreError, TableError, quoted
+from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.reports import Progress
 from pressmark.stores import ObjectSource, Store, StoreObject
 
@@ -91,8 +87,8 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
     type=click.Path(readable=False),
     help='Store the objects listed in FILE ("-" for standard input), one per line: identifier, TAB, source.',
 )
-@click.option("--null", "-0", is_flag=True, help="Items of FILE and of the output end with NUL instead of a line feed.")
-@CRLF_OPTION
+@null_option("Items of FILE and of the output end with NUL instead of a line feed.")
+@CRLF
 @click.option("--replace", is_flag=True, help="Replace an existing object; an OCFL object gets a new version.")
 @click.option(
     "--mode",
@@ -178,44 +174,36 @@ def store_objects(
     stored = same = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
     changes = Counter[str]()
-    with open_sink(None, None) as sink:
-        reporter = Reporter(progress_mode(progress, sink), "object")
-        objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
+
+    def interrupted() -> str:
+        what = f"interrupted after {format_count(stored + same, 'object')}"
+        return f"{what}; run the same command again to store the others"
+
+    with Output(progress, "object", as_json=as_json, null=null, go_on=True, interrupted=interrupted) as output:
 
         def report(record: StoreObject | Exception) -> None:
             nonlocal stored, same, failed, warned, recorded, changed
             if isinstance(record, Exception):
                 failed += 1
-                reporter.fail(str(record))
+                output.reporter.fail(str(record))
                 return
             stored += not record.exists_same
             same += record.exists_same
-            objects.write(record)
+            write_object(output, record, "stored")
             recorded += _is_new(record)
             if record.changes is not None:
                 changes.update({"objects": 1, **record.changes})
                 changed = [record]
             for found in record.problems:
                 warned += 1
-                reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-            reporter.on_event(Progress(items=stored + same, failed=failed))
+                output.reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
+            output.reporter.on_event(Progress(items=stored + same, failed=failed))
 
-        with reporter:
-            try:
-                run(report)
-            except (StoreError, TableError, Failure):
-                objects.flush()
-                raise
-            except KeyboardInterrupt:
-                objects.flush()
-                what = f"interrupted after {format_count(stored + same, 'object')}"
-                raise Interrupted(f"{what}; run the same command again to store the others") from None
-            if as_json:
-                counts = {"stored": stored, "failed": failed, "warnings": warned}
-                if same:
-                    counts["exists_same"] = same
-                objects.write_json({"summary": {"ok": not failed, **counts}})
-            objects.flush()
+        run(report)
+        counts = {"stored": stored, "failed": failed, "warnings": warned}
+        if same:
+            counts["exists_same"] = same
+        output.summary({"ok": not failed, **counts})
     replaced = changes.pop("objects", 0)
     if replaced > 1:
         say(f"{os.fsdecode(path)}: {format_count(replaced, 'object')} replaced: {changes_text(changes)}")
@@ -229,7 +217,7 @@ def store_objects(
         say(f"{os.fsdecode(path)}: {missing}")
     if warned:
         say(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
-    return Failure.exit_code if failed or objects.unwritten else 0
+    return output.status
 
 
 def _is_new(record: StoreObject) -> bool:

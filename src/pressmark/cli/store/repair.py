@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import click
 
-from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.console import Failure, Interrupted, one_line, say
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.console import Failure, one_line, say
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import Reporter, format_count, progress_mode
+from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.check import verdict
 from pressmark.cli.store.options import JSON, STORE, open_store, store_options
 from pressmark.reports import Report
@@ -85,43 +83,35 @@ def repair_command(
     done = 0
     mended: set[bytes] = set()
     store = open_store(path, kind, layout, identifiers, undeclared=good is None)
-    with open_sink(None, None) as sink:
-        problems = Problems(sink, as_json, go_on=True)
-        reporter = Reporter(progress_mode(progress, sink), "object", on_pause=problems.flush)
+    interrupted = "interrupted; run the same command to continue"
+    with Output(progress, "object", as_json=as_json, go_on=True, interrupted=interrupted) as output:
 
         def told(event: object) -> None:
             nonlocal done
             if not isinstance(event, RepairStep):
-                reporter.on_event(event)
+                output.reporter.on_event(event)
                 return
             done += 1
             mended.update([event.path] if event.action == "mend" else [])
             names = [os.fsdecode(name) for name in event.names]
             place = os.fsdecode(event.path)
             if as_json:
-                line = json.dumps({"action": event.action, "path": place, "names": names})
+                output.record({"action": event.action, "path": place, "names": names})
             else:
-                line = one_line(": ".join([event.action, place, *([", ".join(names)] if names else [])]))
-            problems.write_line(line.encode())
+                output.line(one_line(": ".join([event.action, place, *([", ".join(names)] if names else [])])).encode())
 
-        try:
-            with reporter:
-                report = Report()
-                if good is not None:
-                    report = mend(store, good, given, dry_run=dry_run, on_event=told, ignore=ignore)
-                if not given:
-                    structure = store.repair(dry_run=dry_run, on_event=told, ignore=ignore)
-                    # On a dry run, files that would be mended are still damaged.
-                    structure.problems = [one for one in structure.problems if one.path not in mended]
-                    structure.add(report.problems)
-                    report = structure
-        except KeyboardInterrupt:
-            problems.flush()
-            raise Interrupted("interrupted; run the same command to continue") from None
+        report = Report()
+        if good is not None:
+            report = mend(store, good, given, dry_run=dry_run, on_event=told, ignore=ignore)
+        if not given:
+            structure = store.repair(dry_run=dry_run, on_event=told, ignore=ignore)
+            # On a dry run, files that would be mended are still damaged.
+            structure.problems = [one for one in structure.problems if one.path not in mended]
+            structure.add(report.problems)
+            report = structure
         for problem in report.problems:
-            problems.write(problem)
-        problems.summarize(report, dry_run=dry_run, content_read=good is not None)
-        problems.flush()
+            output.problem(problem)
+        output.summarize(report, dry_run=dry_run, content_read=good is not None)
     what = "would be made" if dry_run else "made"
     scope = "structure" if good is None else "structure and content" if not given else "content"
     say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; {scope}: {verdict(report, unread=good is None)}")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.files import CRLF_OPTION, open_sink
+from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.options import CRLF, null_option
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import Reporter, format_count, progress_mode
-from pressmark.cli.store.options import JSON, STORE, Objects, by_path, open_store, store_options
+from pressmark.cli.common.progress import format_count
+from pressmark.cli.store.options import JSON, STORE, by_path, open_store, store_options, write_object
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Progress
 from pressmark.stores import Store, StoreObject
@@ -54,8 +55,8 @@ Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was do
     type=click.Path(readable=False),
     help='Remove the objects listed in FILE ("-" for standard input), one identifier per line.',
 )
-@click.option("--null", "-0", is_flag=True, help="Items of FILE end with NUL instead of a line feed.")
-@CRLF_OPTION
+@null_option("Items of FILE end with NUL instead of a line feed.")
+@CRLF
 @click.option("--dry-run", is_flag=True, help="List the objects that would be removed, and remove none.")
 @JSON
 @store_options
@@ -78,37 +79,33 @@ def rm_command(
         raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
     done = failed = 0
     store: Any = open_store(path, kind, layout, identifiers, ignore)
-    with open_sink(None, None) as sink:
-        reporter = Reporter(progress_mode(progress, sink), "object")
+
+    def interrupted() -> str:
+        return f"interrupted after {format_count(done, 'object')}; run the command again to remove the others"
+
+    with Output(progress, "object", as_json=as_json, go_on=not dry_run, interrupted=interrupted) as output:
         items: Iterable[str | bytes] = removed
         if listed is not None:
             from pressmark.cli.store.listed import listed_identifiers
 
             items = listed_identifiers(listed, null, crlf)
-        objects = Objects(sink, reporter, as_json, False)
-        with reporter, Removal(store) as removal:
-            try:
-                for one in items:
-                    try:
-                        if dry_run:
-                            objects.write(by_path(store, one, partial(_found, store)))
-                        else:
-                            by_path(store, one, removal.remove)
-                    except (ObjectError, IdentifierError) as error:
-                        failed += 1
-                        reporter.fail(str(error))
-                        continue
-                    done += 1
-                    reporter.on_event(Progress(items=done, failed=failed))
-            except KeyboardInterrupt:
-                what = f"interrupted after {format_count(done, 'object')}"
-                raise Interrupted(f"{what}; run the command again to remove the others") from None
-        if as_json:
-            summary = {"ok": not failed, "removed": done, "failed": failed}
-            objects.write_json({"summary": {"dry_run": True, **summary} if dry_run else summary})
-        objects.flush()
+        with Removal(store) as removal:
+            for one in items:
+                try:
+                    if dry_run:
+                        write_object(output, by_path(store, one, partial(_found, store)))
+                    else:
+                        by_path(store, one, removal.remove)
+                except (ObjectError, IdentifierError) as error:
+                    failed += 1
+                    output.reporter.fail(str(error))
+                    continue
+                done += 1
+                output.reporter.on_event(Progress(items=done, failed=failed))
+        summary = {"ok": not failed, "removed": done, "failed": failed}
+        output.summary({"dry_run": True, **summary} if dry_run else summary)
     say(f"{format_count(done, 'object')} {'would be removed' if dry_run else 'removed'}")
-    return Failure.exit_code if failed else 0
+    return output.status
 
 
 def _found(store: Store, identifier: str | bytes | StoreObject) -> StoreObject:
