@@ -213,7 +213,7 @@ def test_get_beside_a_writer_returns_one_version_whole(kind: str, tmp_path: Path
             except DamagedObjectError:
                 raise
             except ObjectError:  # the object was changed
-                shutil.rmtree(target, ignore_errors=True)
+                assert not target.exists()
                 continue
             copies += 1
             assert {os.fsdecode(name): data for name, data in snapshot(target).items()} in versions

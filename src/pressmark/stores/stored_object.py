@@ -13,7 +13,9 @@ from typing import BinaryIO, NamedTuple, cast
 from pressmark.errors import DamagedObjectError, ObjectError, quoted, short_digest
 from pressmark.fixity.outcomes import Outcome, require_written
 from pressmark.fs.beneath import open_regular, real_path
+from pressmark.fs.durable import flush_directory, flush_trees
 from pressmark.fs.file_errors import message_of
+from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import is_unsafe_name, object_errors
 
@@ -110,7 +112,7 @@ class StoredObject:
         self.confirm()
 
     def copy_to(self, target: bytes, *, mode: str = "auto", verify: bool = True) -> tuple[list[str], list[str]]:
-        """Copy all files and empty directories into the new directory ``target``; if this fails, it remains incomplete.
+        """Copy all files and empty directories into the new directory ``target``, which appears when it is complete.
 
         :param mode: as for :func:`pressmark.fixity.copying.copy_files`
         :param verify: compare each copy with its recorded digest
@@ -118,8 +120,21 @@ class StoredObject:
         :raises ObjectError: the object was changed, or a file cannot be read
         :raises DamagedObjectError: content does not match its recorded digest, or cannot be verified
         :raises BagError: files cannot be cloned
-        :raises OSError: a copy cannot be written
+        :raises BlockingIOError: another run is making ``target``
+        :raises OSError: a copy cannot be written, or ``target`` exists
         """
+        from pressmark.fs.staging import NewPath  # most objects are not copied
+
+        published = os.path.abspath(target)
+        with NewPath(published, (b"files",)) as hidden:
+            new = os.path.join(hidden.inside, b"files")
+            copied = self._copy(new, mode, verify)
+            flush_trees(new)
+            rename_new(new, published)
+            flush_directory(os.path.dirname(published))
+        return copied
+
+    def _copy(self, target: bytes, mode: str, verify: bool) -> tuple[list[str], list[str]]:
         from pressmark.fixity import copying  # most objects are not copied
 
         files = dict(self.files())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 import click
@@ -23,10 +22,7 @@ from pressmark.cli.store.options import (
     store_options,
 )
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
-from pressmark.fs.durable import flush_directory, flush_trees
-from pressmark.fs.moves import rename_new
 from pressmark.fs.names import is_inside
-from pressmark.fs.staging import NewPath
 
 __all__ = ["get_command"]
 
@@ -78,24 +74,15 @@ def get_command(
     """Copy the files of an object."""
     if os.path.lexists(destination):
         raise CallError(f"{os.fsdecode(destination)}: already exists; choose another name")
-    target = os.path.abspath(destination)
     store = open_store(path, kind, layout, identifiers, ignore)
     if is_inside(destination, store.root):
         what = "inside the store; choose a directory outside"
         raise CallError(f"{os.fsdecode(destination)}: {what}")
     interrupted = "interrupted; nothing was created"
-    with (
-        Output(progress, as_json=as_json, go_on=True, interrupted=interrupted) as output,
-        contextlib.ExitStack() as stack,
-    ):
+    with Output(progress, as_json=as_json, go_on=True, interrupted=interrupted) as output:
         try:
             found = find_object(store, identifier, version)
-            hidden = stack.enter_context(NewPath(target, (b"files",)))
-            new = os.path.join(hidden.inside, b"files")
-            files, empty = found.copy_to(new, mode=mode, verify=verify)
-            flush_trees(new)
-            rename_new(new, target)
-            flush_directory(os.path.dirname(target))
+            files, empty = found.copy_to(destination, mode=mode, verify=verify)
         except (PressmarkError, OSError) as error:
             if as_json and isinstance(error, ObjectError):
                 output.record({"kind": error.kind, "severity": "error", "message": error.reason})
