@@ -9,7 +9,7 @@ __all__ = ["foreign_list"]
 _HEX = re.compile(rb"[0-9A-Fa-f]+")
 _WITHOUT_PADDING = 10  # more other letters than a mistyped digest has
 _NUL = "NUL in line; end lines with line feeds (omit --zero), and convert UTF-16 to UTF-8 (iconv -f UTF-16 -t UTF-8)"
-_BASE64 = "digest in base64; write the list with hexadecimal digests (omit --base64)"
+_BASE64 = "digest in base64; write the list with hexadecimal digests"
 _ORDER = "digest after name; write digest, two spaces and name"
 
 _FOREIGN = tuple(
