@@ -189,7 +189,7 @@ FOREIGN = {
     f"a b.tif  {MD5}": "digest after name",
     f"a.tif: {SHA1}": "digest after name",
     f'"a.tif","{SHA1}"': "digest after name",
-    f"{MD5}  a\0{MD5}  b\0": "omit --zero",
+    f"{MD5}  a\0{MD5}  b\0": "without --zero",
     "1B2M2Y8AsgTpgAmY7PhCfg==  a": "digest in base64",
     "SHA256 (a) = 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=": "digest in base64",
     "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=  a": "digest in base64",
@@ -207,8 +207,11 @@ def test_other_formats(line: str) -> None:
             read(f"{before}{line}\n".encode())
         assert FOREIGN[line] in caught.value.reason
         assert re.search(r"[;(]", caught.value.reason)
-    with pytest.raises(ManifestError, match=r"M:1: NUL in line; .*UTF-16 to UTF-8"):
-        read(f"{MD5}  a\n".encode("utf-16-le"))
+    for encoding in ("utf-16-le", "utf-16-be"):
+        with pytest.raises(ManifestError, match=r"M:1: UTF-16 without byte-order mark; convert it to UTF-8"):
+            read(f"{MD5}  a\n".encode(encoding))
+    with pytest.raises(ManifestError, match=r"M:1: binary file"):
+        read(b"\x7fELF\2\1\1\0\0\n")
     with pytest.raises(ManifestError, match="M:1: UTF-32"):
         read(f"{MD5}  a\n".encode("utf-32"))
     with pytest.raises(ManifestError, match="M:2: invalid UTF-16"):

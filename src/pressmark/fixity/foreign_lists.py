@@ -8,7 +8,6 @@ __all__ = ["foreign_list"]
 
 _HEX = re.compile(rb"[0-9A-Fa-f]+")
 _WITHOUT_PADDING = 10  # more other letters than a mistyped digest has
-_NUL = "NUL in line; end lines with line feeds (omit --zero), and convert UTF-16 to UTF-8 (iconv -f UTF-16 -t UTF-8)"
 _BASE64 = "digest in base64; write the list with hexadecimal digests"
 _ORDER = "digest after name; write digest, two spaces and name"
 
@@ -33,7 +32,12 @@ _FOREIGN = tuple(
         (rb"BZh[1-9]1AY&SY.*", "compressed by bzip2; decompress it (bzip2 -dc)"),
         (rb"\xfd7zXZ\0.*", "compressed by xz; decompress it (xz -dc)"),
         (rb"\x28\xb5\x2f\xfd.*", "compressed by zstd; decompress it (zstd -dc)"),
-        (rb".*\0.*", _NUL),
+        (rb"\\?[0-9A-Fa-f]{8,} .*\0.*", "lines end with NUL; write the list without --zero"),
+        (
+            rb"(?:[\t -~]\0){4}.*|(?:\0[\t -~]){4}.*",
+            "UTF-16 without byte-order mark; convert it to UTF-8 (iconv -f UTF-16LE -t UTF-8)",
+        ),
+        (rb".*\0.*", "binary file, not a list; write digest, two spaces and name"),
         (rb"[0-9]{1,10} [0-9]+ .+", "list of cksum (CRC); write the digests of another algorithm"),
         (rb".*[^=\s][ \t]+[0-9A-Fa-f]{8}", "SFV list (CRC-32); write the digests of another algorithm"),
         (rb".*[^=\s][ \t:,;\"]+[0-9A-Fa-f]{32,128}\"?", _ORDER),

@@ -7,7 +7,7 @@ import shutil
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import groupby
 from tempfile import SpooledTemporaryFile
@@ -93,36 +93,33 @@ def verify(
     The other parameters are those of :func:`~pressmark.fixity.pool.hash_files`.
     """
     base = None if root is None else os.fsencode(root)
-    known = _Known(links != "refuse")
+    opened = "refuse" if links == "refuse" else "follow"
+    known: _Known | None = None
+    if base is not None:
+        others = partial(walk, base, links=links, leave_out=leave_out, exclude=exclude)
+        known = _Known(base, links != "refuse")
     # All names are opened from here, so that none leads through a link.
     top = real = None
     with ExitStack() as stack:
         if links == "refuse" and HAS_DESCRIPTORS:
             top = stack.enter_context(open_directory(os.sep))
             real = os.path.realpath(base or b".")
-        opened = "refuse" if links == "refuse" else "follow"
 
-        def listed() -> Iterator[ManifestEntry]:
+        def listed() -> Iterator[tuple[ManifestEntry, bytes]]:
             for entry in entries:
-                if base is not None:
-                    known.add(os.path.join(base, entry.path))
+                path = entry.path if base is None else os.path.join(base, entry.path)
+                if known is not None:
+                    known.add(path)
                 if entry.digests:
-                    yield entry
+                    yield entry, path if real is None else _without_links(real, entry.path)
 
-        for names, group in groupby(listed(), key=lambda entry: tuple(entry.digests)):
-            tasks = _tasks(group, base, real)
+        for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
             for entry, outcome in hash_tasks(
                 tasks, names, threads, on_event, links=opened, read=read, ledger=ledger, beneath=top
             ):
                 yield _verdict(entry, outcome, base)
-    if base is not None:
-
-        def report(path: str | bytes) -> None:
-            if os.fsencode(path) not in known:
-                on_excluded(path)
-
-        files = walk(base, links=links, leave_out=leave_out, exclude=exclude, on_excluded=report)
-        yield from _new(base, files, known)
+    if base is not None and known is not None:
+        yield from _new(base, others, known, on_excluded)
 
 
 @contextmanager
@@ -316,25 +313,43 @@ class _PathSet:
 class _Known:
     """The files of a list, under all spellings of their paths.
 
+    :param root: the directory that is searched for other files
     :param follow: symbolic links are followed: a file is the same under the name of a link
     """
 
-    def __init__(self, follow: bool) -> None:
-        self._follow = follow
+    def __init__(self, root: bytes, follow: bool) -> None:
         self._paths = _PathSet()
-        # Names in a list follow each other by directory.
+        self._root = root
+        self._follow = follow
+        self._knows_targets = not follow
+        self._below = os.path.join(os.path.realpath(root), b"")
+        # The last directory, as consecutive files are often in the same one, and others.
+        self._directory = self._prefix = b""
         self._real = lru_cache(1024)(os.path.realpath)
 
     def add(self, path: bytes) -> None:
-        """Add the file at ``path``; if it is a symbolic link, also the file that it leads to."""
-        self._paths.add(self._spelled(path))
-        if self._follow and os.path.islink(path):
-            self._paths.add(os.path.realpath(path))
+        """Add the file at ``path``."""
+        spelled = self._spelled(path)
+        self._paths.add(spelled)
+        if not spelled.startswith(self._below):
+            self._add_target(path)
 
     def __contains__(self, path: bytes) -> bool:
-        if self._spelled(path) in self._paths:
+        spelled = self._spelled(path)
+        if spelled in self._paths:
             return True
+        if not self._knows_targets:
+            # Asking of each file in the list whether it is a link takes long; most directories have no other files.
+            self._knows_targets = True
+            for item in walk(self._root):
+                if not isinstance(item, Outcome) and self._spelled(os.fsencode(item)) in self._paths:
+                    self._add_target(os.fsencode(item))
+            return path in self
         return self._follow and os.path.islink(path) and os.path.realpath(path) in self._paths
+
+    def _add_target(self, path: bytes) -> None:
+        if self._follow and os.path.islink(path):
+            self._paths.add(os.path.realpath(path))
 
     def _spelled(self, path: bytes) -> bytes:
         """Return the only spelling of ``path``, in which no directory is a link."""
@@ -342,23 +357,12 @@ class _Known:
         try:
             if name in (b"", b".", b".."):
                 return os.path.realpath(path)
-            return os.path.join(self._real(directory or b"."), name)
+            if directory != self._directory or not self._prefix:
+                self._prefix = os.path.join(self._real(directory or b"."), b"")
+                self._directory = directory
+            return self._prefix + name
         except (OSError, ValueError):  # NUL in a name
             return path
-
-
-def _tasks(
-    entries: Iterable[ManifestEntry], base: bytes | None, real: bytes | None
-) -> Iterator[tuple[ManifestEntry, bytes]]:
-    """Yield each entry with the path of its file.
-
-    :param real: the path of ``base`` without links: the paths are relative to the top directory
-    """
-    for entry in entries:
-        if real is not None:
-            yield entry, _without_links(real, entry.path)
-        else:
-            yield entry, entry.path if base is None else os.path.join(base, entry.path)
 
 
 def _without_links(real: bytes, name: bytes) -> bytes:
@@ -399,8 +403,17 @@ def respelled(name: bytes, base: str | bytes | os.PathLike[str] | None = None) -
     return other
 
 
-def _new(base: bytes, files: Iterator[str | bytes | Outcome], known: _Known) -> Iterator[Verdict]:
-    for item in files:
+def _new(
+    base: bytes,
+    walked: Callable[..., Iterator[str | bytes | Outcome]],
+    known: _Known,
+    on_excluded: Callable[[str | bytes], object],
+) -> Iterator[Verdict]:
+    def report(path: str | bytes) -> None:
+        if os.fsencode(path) not in known:
+            on_excluded(path)
+
+    for item in walked(on_excluded=report):
         path = os.fsencode(item.path if isinstance(item, Outcome) else item)
         if path in known:
             continue
