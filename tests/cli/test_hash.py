@@ -132,6 +132,20 @@ def test_links(quick: Run, files: Path) -> None:
 
 
 @posix
+def test_directories_that_link_to_each_other(quick: Run, files: Path) -> None:
+    """They are read once by name and once through a link, and the other links are listed."""
+    for number in range(9):
+        (files / f"{number}").mkdir()
+        (files / f"{number}" / "f").write_bytes(b"")
+        for other in {*range(9)} - {number}:
+            (files / f"{number}" / f"to-{other}").symlink_to(f"../{other}")
+    done = quick("hash", "files")
+    assert 9 <= done.stdout.count(b"/f\n") <= 18
+    assert b"pressmark: excluded: files/8/to-7/\n" in done.stderr
+    assert quick("hash", "files", "--links", "skip").stdout.count(b"/f\n") == 9
+
+
+@posix
 @pytest.mark.parametrize("output", ["files/b", "./files/../files/b", "link"])
 def test_output_that_is_an_input(quick: Run, files: Path, output: str) -> None:
     """A file to be hashed is not overwritten by the output."""

@@ -142,7 +142,7 @@ class ManifestReader:
             raise ManifestError(self._source, *other)
 
     def _consecutive(self, lines: _Lines) -> Iterator[ManifestEntry]:
-        """Yield the entries; in the BSD format, consecutive lines of one file are one entry."""
+        """Yield the entries; consecutive lines with different digests of one file are one entry, which is read once."""
         held: ManifestEntry | None = None
         for number, line in lines:
             if not line or line.isspace() or line[:1] in _COMMENTS:
@@ -160,7 +160,7 @@ class ManifestReader:
                     entry = self._coreutils_entry(line, number)
             except (ValueError, AlgorithmError) as error:
                 raise ManifestError(self._source, number, foreign_list(line) or str(error)) from None
-            if self.format != "bsd":
+            if self.format == "json":
                 yield entry
             elif held is not None and held.path == entry.path and not held.digests.keys() & entry.digests.keys():
                 held.digests.update(entry.digests)
