@@ -22,6 +22,7 @@ from pressmark.errors import (
     ProfileError as ProfileError,
     StoreError as StoreError,
     TableError as TableError,
+    TableWarning as TableWarning,
 )
 from pressmark.lazy import face
 
@@ -77,7 +78,7 @@ __all__, _part, __dir__ = face(
     },
     "BagError BagInvalidError ColumnError FormatError IdentifierError JobError LayoutConfigError LayoutConfigWarning"
     " MigrationError NotReversibleError ObjectError PathError PressmarkError ProfileError StoreError TableError"
-    " implementation",
+    " TableWarning implementation",
 )
 
 

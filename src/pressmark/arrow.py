@@ -67,8 +67,9 @@ class ArrowStreamExportable(Protocol):
 
 # --- types of columns -------------------------------------------------------------------------------------------
 
-# Format string -> bytes per entry of its second buffer: offsets of 32 or 64 bits, views.
-_STRINGS = {"u": 4, "U": 8, "vu": 16, "z": 4, "Z": 8, "vz": 16}
+# Format string -> bytes per entry of its second buffer: offsets of 32 or 64 bits, views. A column of the null type, as
+# libraries make of values that are all missing, has none.
+_STRINGS = {"u": 4, "U": 8, "vu": 16, "z": 4, "Z": 8, "vz": 16, "n": 0}
 # Format string of the indices of a dictionary -> bytes per index, negative if signed.
 _INDICES = {"c": -1, "C": 1, "s": -2, "S": 2, "i": -4, "I": 4, "l": -8, "L": 8}
 

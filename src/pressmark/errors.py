@@ -64,6 +64,7 @@ __all__ = [
     "SpillError",
     "StoreError",
     "TableError",
+    "TableWarning",
     "escaped",
     "quoted",
     "quoted_value",
@@ -167,6 +168,10 @@ class LayoutConfigError(PressmarkError, ValueError):
 
 class LayoutConfigWarning(UserWarning):
     """A configuration was accepted, but the program that wrote it interprets it differently."""
+
+
+class TableWarning(UserWarning):
+    """A table is written in another way than its source was."""
 
 
 class _ItemError(PressmarkError, ValueError):

@@ -602,7 +602,7 @@ RULES = (
         (
             bag("no colon", "info-malformed", info=b"Just some words\n"),
             bag("no label", "info-malformed", info=b": value\n"),
-            bag("a blank line", "info-malformed", info=INFO + b"\n" + b"X: y\n"),
+            bag("a blank line", "info-blank-line", info=INFO + b"\n" + b"X: y\n"),
             bag("no space after the colon", "info-whitespace", info=b"Contact-Name:A\n"),
             bag("two spaces after the colon", "info-whitespace", info=b"Contact-Name:  A\n"),
             bag("a tab after the colon", info=b"Contact-Name:\tA\n"),

@@ -824,7 +824,7 @@ def test_levels(quick: Run, bag: Path, tmp_path: Path) -> None:
 
 
 def test_lenient(quick: Run, tmp_path: Path) -> None:
-    """With --lenient, a bag with blank lines is valid."""
+    """With --lenient, a bag with blank lines in manifests, or with malformed lines beside its manifests, is valid."""
     made = make_bag(tmp_path / "bag", FILES)
     (made / "tagmanifest-sha512.txt").unlink()
     with open(made / "manifest-sha512.txt", "ab") as file:
@@ -835,6 +835,14 @@ def test_lenient(quick: Run, tmp_path: Path) -> None:
     done = quick("bag", "validate", "bag", "--lenient")
     assert done.stdout.startswith(b"warning: line-blank: manifest-sha512.txt: ")
     assert done.returncode == 0
+    (made / "bag-info.txt").write_bytes(b"Contact-Name: A\n\nno colon\n B : c\n")
+    (made / "fetch.txt").write_bytes(b"\nhttps://example.org/a data/a\nhttps://example.org/a one data/a\n")
+    strict, done = quick("bag", "validate", "bag"), quick("bag", "validate", "bag", "--lenient")
+    kinds = ["info-malformed", "info-whitespace", "line-malformed"]
+    assert [strict.stdout.count(f"error: {kind}".encode()) for kind in kinds] == [1, 1, 2]
+    assert [done.stdout.count(f"warning: {kind}".encode()) for kind in kinds] == [1, 1, 2]
+    assert b"warning: info-blank-line: bag-info.txt: line 2\n" in strict.stdout
+    assert (strict.returncode, done.returncode) == (1, 0)
 
 
 def test_a_directory_without_bagit_txt(quick: Run, files: Path) -> None:

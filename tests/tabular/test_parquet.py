@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import pressmark
 from pressmark.layouts import FlatDirect, HashAndIdNTuple, HashedNTuple, Pairtree
 from pressmark.tabular.columns import Column
 
@@ -104,6 +105,31 @@ def test_everything_else_is_kept(tmp_path: Path, codec: str) -> None:
         assert before.row_group(group).num_rows == after.row_group(group).num_rows
         names = {after.row_group(group).column(number).compression for number in range(after.num_columns)}
         assert names == {before.row_group(0).column(0).compression}
+
+
+def test_the_lz4_of_hadoop(tmp_path: Path) -> None:
+    """pyarrow reads it and cannot write it: the output is compressed with Zstandard, and a warning says so."""
+    table = pa.table({"id": ["a:b", "c"]})
+    pq.write_table(table, tmp_path / "in.pq", compression="lz4", use_dictionary=False, write_statistics=False)
+    data = bytearray((tmp_path / "in.pq").read_bytes())
+    # The codec in the footer, after the name of the column: LZ4_RAW becomes LZ4.
+    codec = data.rindex(b"\x02id\x15\x0e") + 4
+    data[codec] = 2 * 5
+    (tmp_path / "in.pq").write_bytes(data)
+    with pytest.warns(pressmark.TableWarning, match="in.pq: compression of Hadoop or an unknown one cannot be written"):
+        PAIRTREE.map_file(tmp_path / "in.pq", tmp_path / "out.pq", column="id")
+    assert pq.read_table(tmp_path / "out.pq").column("id") == table.column("id")
+    written = pq.ParquetFile(tmp_path / "out.pq").metadata.row_group(0)
+    assert [written.column(number).compression for number in range(2)] == ["ZSTD", "ZSTD"]
+
+
+def test_a_column_without_values(tmp_path: Path) -> None:
+    """A column whose values are all missing has the null type; its paths are null."""
+    pq.write_table(pa.table({"id": pa.nulls(3), "n": [1, 2, 3]}), tmp_path / "in.pq")
+    PAIRTREE.map_file(tmp_path / "in.pq", tmp_path / "out.pq", column="id")
+    written = pq.read_table(tmp_path / "out.pq")
+    assert written.column("path").to_pylist() == [None] * 3
+    assert written.schema.field("id").type == pa.null()
 
 
 def test_codecs_and_dictionaries_of_each_column(tmp_path: Path) -> None:

@@ -288,8 +288,11 @@ def _read_element(
     """
     label, colon, rest = text.partition(":")
     stripped, value = label.strip(), rest.lstrip(_BLANKS)
+    if not text.strip(_BLANKS):
+        problems.append(problem("info-blank-line", name, f"line {number}"))
+        return None, ""
     if not colon or not stripped:
-        what = "a blank line" if not text.strip(_BLANKS) else f"expected a label, a colon and a value: {quoted(text)}"
+        what = f"expected a label, a colon and a value: {quoted(text)}"
         problems.append(problem("info-malformed", name, f"line {number}: {what}"))
         return None, ""
     if is_tight:

@@ -34,7 +34,7 @@ class ValidateBags:
     The statuses are ``valid`` (level ``full`` only), ``passed``, ``invalid`` and ``unreadable``.
 
     :ivar level: ``full``, ``complete`` or ``oxum``, as in :meth:`pressmark.bagit.Bag.validate`
-    :ivar lenient: report blank lines in manifests as warnings
+    :ivar lenient: see :func:`pressmark.bagit.validate`
     :ivar links: follow symbolic links that stay ``inside`` the bag, or all ``trusted`` ones
     :ivar profile: absolute path of a BagIt Profile to check, or :data:`None`
     """

@@ -104,6 +104,7 @@ KINDS = Kinds(
         "excluded": Kind(WARNING, "", "left out of a new bag, because its name matches --exclude"),
         # --- metadata, bag-info.txt
         "info-malformed": Kind(ERROR, "2.2.2", "malformed line in bag-info.txt"),
+        "info-blank-line": Kind(WARNING, "2.2.2", "blank line in bag-info.txt"),
         "info-whitespace": Kind(
             ERROR, "2.2.2", "spaces around a label in bag-info.txt, or not exactly one after its colon"
         ),
@@ -229,6 +230,7 @@ REMEDIES = {
     "directory-empty": "none required; to keep it in copies, put a file into it",
     "excluded": "none required; in place, create the bag elsewhere (-o) to keep the file where it is",
     "info-malformed": "correct the line, and run `pressmark bag update --accept tag-files`",
+    "info-blank-line": "none required",
     "info-whitespace": "run `pressmark bag update`, which corrects the spaces",
     "info-long-line": "none required",
     "element-alone": "add Bag-Group-Identifier with `pressmark bag update --info`",

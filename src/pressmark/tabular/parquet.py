@@ -6,10 +6,11 @@ import contextlib
 import importlib
 import os
 import stat
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pressmark.errors import ColumnError, FormatError, TableError, quoted
+from pressmark.errors import ColumnError, FormatError, TableError, TableWarning, quoted
 from pressmark.tabular.columns import Column, ItemMapper, index_of
 from pressmark.threads import Threads
 
@@ -32,7 +33,7 @@ SAMPLE_ROWS = 256
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 25  # 32 MiB
 # The names of codecs in pyarrow, where they differ from those in Parquet; an obsolete codec becomes the default.
-CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4", "LZO": "zstd"}
+CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}
 DEFAULT_CODEC = "zstd"
 
 
@@ -360,7 +361,11 @@ def _options_of(reader: ParquetReader) -> dict[str, Any]:
         return {"compression": DEFAULT_CODEC}
     group = reader.file.metadata.row_group(0)
     columns = [group.column(number) for number in range(group.num_columns)]
-    codecs = {one.path_in_schema: CODECS.get(one.compression, one.compression.lower()) for one in columns}
+    found = {one.path_in_schema: _codec(one.compression) for one in columns}
+    if None in found.values():
+        what = "compression of Hadoop or an unknown one cannot be written"
+        warnings.warn(f"{reader.name}: {what}; the output is compressed with Zstandard", TableWarning, stacklevel=2)
+    codecs = {path: codec or DEFAULT_CODEC for path, codec in found.items()}
     name = reader.schema.names[reader.index]
     codecs[reader.result] = codec = codecs.get(name, DEFAULT_CODEC)
     dictionaries = [one.path_in_schema for one in columns if "DICTIONARY" in " ".join(one.encodings)]
@@ -373,10 +378,20 @@ def _options_of(reader: ParquetReader) -> dict[str, Any]:
     }
 
 
+def _codec(name: str) -> str | None:
+    """Return the codec in which to write a column that is compressed with ``name``; :data:`None` if there is none."""
+    codec = CODECS.get(name, name.lower())
+    if codec == "none":
+        return codec
+    # pyarrow reads the LZ4 of Hadoop, whose name it does not know, but does not write it.
+    return codec if codec != "unknown" and pa.Codec.is_available(codec) else None
+
+
 def _is_text(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    names = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    # Values that are all missing have the null type.
+    names = ("null", "string", "large_string", "string_view", "binary", "large_binary", "binary_view")
     # The oldest supported pyarrow has no views.
     return any(test(kind) for name in names if (test := getattr(pa.types, f"is_{name}", None)))
 

@@ -38,6 +38,7 @@ PLAIN = {
     "tag files": Sketch(tag_files=TAGS),
     "no metadata": Sketch(info=None),
     "metadata": Sketch(info=INFO),
+    "blank line of metadata": Sketch(info=b"A: b\n\nC: d\n"),
     "long lines": Sketch(info=b"A: b\n" + LONG + LONG),
     "names": Sketch(payload={b"data/ x;'y~ /z*.txt ": b"1", b"data/data/manifest-md5.txt": b"2"}, info=b"A: b\n"),
     "upper-case digits": Sketch(
@@ -90,7 +91,6 @@ UNUSUAL = {
     "no space after the colon": Sketch(info=b"A:b\n"),
     "two spaces after the colon": Sketch(info=b"A:  b\n"),
     "indented first line": Sketch(info=b" A: b\n"),
-    "blank line of metadata": Sketch(info=b"A: b\n\nC: d\n"),
     "metadata not UTF-8": Sketch(info=b"A: \xff\n"),
     "byte-order mark": Sketch(info=b"\xef\xbb\xbfA: b\n"),
 }

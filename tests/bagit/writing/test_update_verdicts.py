@@ -46,7 +46,7 @@ CASES = {
     "info: two spaces": info(b"A:  b\n", kept=b"A: b\n"),
     "info: space before the colon": info(b"A : b\n", kept=b"A: b\n"),
     "info: no colon": info(b"A: b\nnothing\n", "info-malformed"),
-    "info: blank line": info(b"A: b\n\nC: d\n", "info-malformed"),
+    "info: blank line and no space": info(b"A: b\n\nC:d\n", kept=b"A: b\nC: d\n"),
     "info: no label": info(b": b\n", "info-malformed"),
     "info: not UTF-8": info(b"A: b\nB: \xff\xfe\n", "undecodable"),
     "info: mark and no colon": info(BOM + b"nothing\n", "info-malformed"),

@@ -64,7 +64,7 @@ def validate_archive(
 
     :param path: a zip, tar or compressed tar file with one top-level directory; its content determines the format
     :param level: as in :func:`pressmark.bagit.validate`; only ``"full"`` verifies the checksums of the archive itself
-    :param lenient: report blank lines in manifests and in fetch.txt as warnings
+    :param lenient: report blank lines in manifests, and malformed lines in fetch.txt and bag-info.txt, as warnings
     :param threads: number of threads that compute digests; :data:`None` or 0 for the default, 1 for one
     :param read: ``"parallel"``, or ``"sequential"`` for hard disks
     :param profile: a BagIt Profile that the bag must conform to

@@ -28,7 +28,7 @@ from pressmark.bagit.paths import (
 )
 from pressmark.bagit.problems import applies, problem
 from pressmark.errors import BagError, quoted
-from pressmark.reports import SEVERITIES, Problem
+from pressmark.reports import WARNING, Problem
 
 __all__ = ["FetchEntry", "FetchList", "base_url", "fetch_line", "is_absolute_uri", "read_fetch", "url_below"]
 
@@ -195,7 +195,7 @@ def read_fetch(
 
     :param encoding: the character set that bagit.txt names
     :param name: path of the file, for problems
-    :param lenient: report blank lines as warnings
+    :param lenient: report blank and malformed lines as warnings
     :raises ValueError: the encoding is unknown
     """
     charset = find_charset(encoding)
@@ -221,7 +221,9 @@ def _entries(
 def _read(
     line: Line, charset: Charset, name: bytes, version: tuple[int, int], lenient: bool, problems: list[Problem]
 ) -> FetchEntry | None:
-    def fault(kind: str, reason: str, severity: str | None = None) -> None:
+    def fault(kind: str, reason: str) -> None:
+        # A file that only a malformed line lists is missing, by the manifests.
+        severity = WARNING if lenient and kind in ("line-blank", "line-malformed") else None
         problems.append(problem(kind, name, f"line {line.number}: {reason}", severity=severity, section="2.2.3"))
 
     def report_path(kind: str, path: bytes, reason: str = "") -> None:
@@ -239,7 +241,7 @@ def _read(
             return None
         data = line.data
     if not data.strip(b" \t"):
-        fault("line-blank", "a blank line", SEVERITIES[1] if lenient else None)
+        fault("line-blank", "a blank line")
         return None
     found = _LINE.fullmatch(data)
     if found is None:

@@ -45,7 +45,7 @@ class FetchEntries:
         :param payload: the files that the payload manifests list
         :param lacking: returns which manifests lack a file that is listed with these checksums; :data:`None` if it is
             listed in enough of them
-        :param lenient: report blank lines as warnings
+        :param lenient: report blank and malformed lines as warnings
         """
         for found in _lines(base, bag, lenient):
             if isinstance(found, Problem):

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportProblems", "TagFiles", "lacking"]
 
+# Faults of bag-info.txt that are warnings with ``lenient``.
+_OF_FORM = frozenset(("info-malformed", "info-whitespace"))
+
 ReportProblems = Callable[[Iterable[Problem]], None]
 
 
@@ -27,7 +30,8 @@ class TagFiles:
     """The tag files of a bag, read and checked; manifests and fetch.txt by :meth:`read_lists`.
 
     :param level: ``oxum``, ``complete`` or ``full``
-    :param lenient: report blank lines as warnings
+    :param lenient: report as warnings what old tools wrote and what hides no file: blank lines in manifests, malformed
+        lines in bag-info.txt and fetch.txt
     :param report_problems: called with problems
 
     :ivar bag: the content of the tag files
@@ -50,6 +54,8 @@ class TagFiles:
         problems: list[Problem] = []
         self.bag, self.names = read_tag_files(base, problems)
         self.unreadable = {one.path for one in problems if one.kind == "file-unreadable"}
+        if lenient:
+            problems = [one._replace(severity=WARNING) if one.kind in _OF_FORM else one for one in problems]
         report_problems(problems)
         if PAYLOAD not in self.names or base.resolve(PAYLOAD).kind in ("file", "special"):
             report_problems([problem("payload-directory-missing", PAYLOAD)])

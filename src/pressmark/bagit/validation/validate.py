@@ -50,7 +50,7 @@ def validate(
     :param path: the base directory, or an archive: see :func:`pressmark.bagit.archive.validate_archive`
     :param level: ``"full"``; ``"complete"`` without checksums; ``"oxum"`` for bagit.txt, bag-info.txt and a comparison
         of the payload with Payload-Oxum. Only a full validation can find a bag valid (section 3)
-    :param lenient: report blank lines in manifests and in fetch.txt as warnings
+    :param lenient: report blank lines in manifests, and malformed lines in fetch.txt and bag-info.txt, as warnings
     :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all links; in archives, only
         those that stay in the bag
     :param threads: number of threads; :data:`None` or 0 for one per core

@@ -128,7 +128,7 @@ class _Update:
         self._changed = False  # whether the payload differs from the manifests
         self._linked: dict[bytes, bytes] = {}  # links to files in the base directory, and their targets
         found: list[Problem] = []
-        self._tag_files = TagFiles(base, "complete", True, found.extend)
+        self._tag_files = TagFiles(base, "complete", False, found.extend)
         self._bag = self._tag_files.bag
         self._judge(found)
         self._target = options.target(self._bag)
@@ -202,7 +202,7 @@ class _Update:
             return False
         if path == FETCH_TXT or found.section == "2.2.3":
             self._rewrite_fetch |= kind in ("bom", "line-blank")
-            return self._options.payload
+            return self._options.payload or kind == "line-blank"
         of_manifest = any(one.name == path for one in self._bag.manifests)
         self._rewrite |= of_manifest or canonical(path)[0].startswith(BELOW_PAYLOAD)
         return True

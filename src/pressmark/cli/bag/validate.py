@@ -120,7 +120,8 @@ usage error (nothing was done), 130 interrupted.
 @click.option(
     "--lenient",
     is_flag=True,
-    help="Report blank lines in manifests and in fetch.txt, which old tools wrote, as warnings.",
+    help="Report as warnings what old tools wrote: blank lines in manifests, and malformed lines in bag-info.txt and"
+    " fetch.txt.",
 )
 @links_option(
     ("inside", "trusted"),

@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
@@ -114,7 +115,8 @@ class Program(Commands):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command line and exit with its status; without ``standalone_mode`` return the status."""
-        with signals_as_ctrl_c(exits=standalone_mode) as ending:
+        with signals_as_ctrl_c(exits=standalone_mode) as ending, warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_more: say(f"warning: {message}")
             try:
                 # The same name for "python -m pressmark".
                 extra.update(prog_name=PROGRAM, standalone_mode=False)

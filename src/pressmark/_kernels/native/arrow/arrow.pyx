@@ -259,8 +259,8 @@ cdef class Array:
         """Move the array out of its capsule and return ``(Source, None)``, or ``(None, problem)``.
 
         :param selection: from the schema: the number of children of the struct, or -1; the number of the child; the
-            size of an entry in bytes (4 and 8 for offsets, 16 for views); the size of a dictionary index (negative if
-            signed, 0 without a dictionary)
+            size of an entry in bytes (4 and 8 for offsets, 16 for views, 0 for the null type); the size of a dictionary
+            index (negative if signed, 0 without a dictionary)
         """
         cdef Source source = _new_source()
         cdef ArrowArray *array

@@ -78,6 +78,8 @@ static inline int64_t pm_index_at(const pm_source *source, int64_t item)
 /* Whether struct and indices have a value for an item; the value in the dictionary may still be null. */
 static inline int pm_is_there(const pm_source *source, int64_t item)
 {
+    if (source->index == 0 && source->strings.entry == 0)
+        return 0;
     if (source->outer_validity != NULL && !pm_bit(source->outer_validity, source->outer_first + item))
         return 0;
     if (source->index != 0)
@@ -87,7 +89,7 @@ static inline int pm_is_there(const pm_source *source, int64_t item)
 
 static inline int pm_is_valid(const pm_source *source, int64_t item)
 {
-    if (!pm_is_there(source, item))
+    if (source->strings.entry == 0 || !pm_is_there(source, item))
         return 0;
     if (source->index == 0 || source->strings.validity == NULL)
         return 1;
@@ -125,11 +127,16 @@ static inline int pm_check_array(const struct ArrowArray *array, int part, int64
 static inline int pm_open_strings(const struct ArrowArray *array, int part, int entry, int64_t ahead, int64_t count,
                                   pm_strings *strings, pm_problem *problem)
 {
+    strings->entry = entry;
+    strings->count = count;
+    if (entry == 0) { /* the null type, which has no buffers */
+        if (array->length < 0 || array->length > PM_LONGEST || array->offset < 0 || array->offset > PM_LONGEST)
+            return pm_note(problem, PM_PROBLEM_LENGTH, part, array->length, array->offset);
+        return PM_PROBLEM_NONE;
+    }
     if (pm_check_array(array, part, 3, entry == 16, &strings->validity, problem) != PM_PROBLEM_NONE)
         return problem->code;
     strings->first = array->offset + ahead;
-    strings->count = count;
-    strings->entry = entry;
     if (count == 0)
         return PM_PROBLEM_NONE;
     strings->entries = (const uint8_t *)array->buffers[1];
@@ -236,12 +243,13 @@ static inline int pm_gather_validity(const pm_source *source, int64_t start, pm_
 {
     int64_t count = chunk->column.count;
     const pm_strings *strings = &source->strings;
-    if (source->outer_validity == NULL && source->index_validity == NULL && strings->validity == NULL)
+    if (source->outer_validity == NULL && source->index_validity == NULL && strings->validity == NULL &&
+        strings->entry != 0)
         return 0;
     chunk->validity = pm_new_validity(count);
     if (chunk->validity == NULL)
         return PM_NO_MEMORY;
-    if (source->outer_validity == NULL && source->index == 0) {
+    if (source->outer_validity == NULL && source->index == 0 && strings->entry != 0) {
         pm_copy_bits(chunk->validity, strings->validity, strings->first + start, count);
     } else {
         for (int64_t item = 0; item < count; item++)
@@ -284,7 +292,7 @@ pm_chunk *pm_gather(const pm_source *source, int64_t start, int64_t stop)
     if (pm_gather_validity(source, start, chunk) < 0)
         goto no_memory;
     int in_place =
-        count > 0 && source->index == 0 && strings->entry != 16 && !pm_nulls_hold_bytes(strings, start, chunk);
+        count > 0 && source->index == 0 && strings->entry % 16 != 0 && !pm_nulls_hold_bytes(strings, start, chunk);
     const uint8_t *entries = in_place ? strings->entries + strings->entry * (strings->first + start) : NULL;
     if (in_place && strings->entry == 8 && ((uintptr_t)entries & 7) == 0) {
         column->offsets = (int64_t *)(uintptr_t)entries;

@@ -33,12 +33,13 @@ typedef struct {
     int64_t second;
 } pm_problem;
 
-/* The strings of a foreign array. The size of an entry distinguishes 32-bit offsets, 64-bit offsets and views. */
+/* The strings of a foreign array. The size of an entry distinguishes 32-bit offsets, 64-bit offsets and
+ * views; 0 is the null type. */
 typedef struct {
     const uint8_t *validity; /* NULL: no nulls */
     int64_t first;           /* the position of item 0 in the buffers */
     int64_t count;
-    int entry;               /* 4, 8 or 16 */
+    int entry;               /* 0, 4, 8 or 16 */
     const uint8_t *entries;
     const uint8_t *data;     /* of offsets */
     const void **blocks;     /* of views */
