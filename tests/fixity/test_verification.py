@@ -98,6 +98,12 @@ def test_misspelled_names(tmp_path: Path) -> None:
     assert [one.kind for one in found] == ["misspelled", "misspelled", "missing", "missing", "new"]
 
 
+def test_unknown_ways_to_treat_links() -> None:
+    """A misspelled argument is an error, also without files."""
+    with pytest.raises(ValueError, match="links='maybe': expected follow, skip or refuse"):
+        list(verify([], links="maybe"))
+
+
 def test_entries_without_digests(tmp_path: Path) -> None:
     """They are not verified, and not new."""
     make(tmp_path, (1,))

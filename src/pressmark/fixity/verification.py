@@ -89,9 +89,12 @@ def verify(
         files in the manifest are verified even if their names match
     :raises AlgorithmError: an algorithm is not available
     :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
+    :raises ValueError: an argument is invalid
 
     The other parameters are those of :func:`~pressmark.fixity.pool.hash_files`.
     """
+    if links not in ("follow", "skip", "refuse"):
+        raise ValueError(f"links={links!r}: expected follow, skip or refuse")
     base = None if root is None else os.fsencode(root)
     opened = "refuse" if links == "refuse" else "follow"
     known: _Known | None = None
