@@ -58,9 +58,9 @@ def run(tmp_path: Path) -> Run:
     """Run the real command in an empty folder; data are bytes."""
 
     def run(*args: str | bytes, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path, **options}
         done: subprocess.CompletedProcess[bytes] = subprocess.run(
-            [*COMMAND, *args], input=stdin, cwd=tmp_path, env=environment(), timeout=60, check=False, **options
+            [*COMMAND, *args], input=stdin, env=environment(), timeout=60, check=False, **options
         )
         return done
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from pressmark.fs import gzipped
 from pressmark.layouts import FlatDirect, Pairtree
-from pressmark.tabular import delimited, gzipped, text
+from pressmark.tabular import delimited, text
 
 from .conftest import COMMAND, Call, Run, environment, feed_endlessly
 

@@ -32,7 +32,8 @@ from .conftest import COMMAND, PROFILE, Run, environment
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 JINJA2 = importlib.util.find_spec("jinja2") is not None
 ZSTANDARD = importlib.util.find_spec("zstandard") is not None
-OTHERS = {"--tag", "--help", "--upgrade", "--scheduler-file"}  # options of other programs, and of click
+# Options of other programs, and of click.
+OTHERS = {"--tag", "--help", "--upgrade", "--scheduler-file", "--zero", "--decrypt"}
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -131,6 +132,20 @@ def test_links(quick: Run, files: Path) -> None:
 
 
 @posix
+def test_directories_that_link_to_each_other(quick: Run, files: Path) -> None:
+    """They are read once by name and once through a link, and the other links are listed."""
+    for number in range(9):
+        (files / f"{number}").mkdir()
+        (files / f"{number}" / "f").write_bytes(b"")
+        for other in {*range(9)} - {number}:
+            (files / f"{number}" / f"to-{other}").symlink_to(f"../{other}")
+    done = quick("hash", "files")
+    assert 9 <= done.stdout.count(b"/f\n") <= 18
+    assert b"pressmark: excluded: files/8/to-7/\n" in done.stderr
+    assert quick("hash", "files", "--links", "skip").stdout.count(b"/f\n") == 9
+
+
+@posix
 @pytest.mark.parametrize("output", ["files/b", "./files/../files/b", "link"])
 def test_output_that_is_an_input(quick: Run, files: Path, output: str) -> None:
     """A file to be hashed is not overwritten by the output."""
@@ -153,6 +168,28 @@ def test_output_and_ledger_are_left_out(quick: Run, files: Path) -> None:
         line = b"pressmark: files/SUMS: 3 files%b; sha512\n" % read
         assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
         assert (files / "SUMS").read_text() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
+
+
+@posix
+def test_redirected_output_is_left_out(run: Run, files: Path) -> None:
+    """The files that a shell has opened for stdout and stderr are neither hashed nor new, also if "*" names them."""
+    for paths in (["."], ["a", "b", "d", "list", "log"]):
+        with (files / "list").open("wb") as output, (files / "log").open("wb") as log:
+            run("hash", *paths, stdout=output, stderr=log, cwd=files)
+        assert (files / "log").read_bytes() == b""
+        names = [line.split("  ")[1].removeprefix("./") for line in (files / "list").read_text().splitlines()]
+        assert names == ["a", "b", "d/c"]
+    (files / "log").unlink()
+    with (files / "problems").open("wb") as output:
+        assert run("verify", "list", "--root", ".", stdout=output, cwd=files).returncode == 0
+
+
+def test_compressed_output(quick: Run, files: Path) -> None:
+    """OUTPUT is compressed if its name ends in .gz, in each format, also by workers."""
+    for options in ([], ["--format", "bsd"], ["--format", "json"], ["--workers", "1"]):
+        assert quick("hash", "files", *options, "-o", "SUMS").returncode == 0
+        assert quick("hash", "files", *options, "-o", "SUMS.gz").returncode == 0
+        assert gzip.decompress((files.parent / "SUMS.gz").read_bytes()) == (files.parent / "SUMS").read_bytes()
 
 
 @posix
@@ -245,23 +282,19 @@ def test_verify_lists_every_problem(quick: Run, files: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["sha256", "blake3", "sha512/256", "sha3-512", "xxh128", "blake2b-160", "xxh3-64"])
 def test_verify_detects_the_algorithm(quick: Run, files: Path, name: str) -> None:
-    """The content of the first files shows the algorithm of a list; a changed file is still a changed file."""
-    quick("hash", "files", "-a", name, "-o", "SUMS")
-    done = quick("verify", "SUMS")
+    """The name of a list tells its algorithm; nothing is read twice, and all is in the ledger."""
+    sums = f"list.{name.replace('/', '-')}"
+    quick("hash", "files", "-a", name, "-o", sums)
+    done = quick("verify", sums)
     assert (done.stdout, done.returncode) == (b"", 0)
-    message = (
-        f"pressmark: SUMS: digests are {name}, according to the content of the first files; -a {name} skips this"
-        " check\n"
-    )
-    summary = "pressmark: SUMS: 3 files, 6 B: all ok\n"
-    assert done.stderr.decode() == ("" if name == "sha256" else message) + summary
+    assert done.stderr.decode() == f"pressmark: {sums}: 3 files, 6 B: all ok\n"
     (files / "a").write_bytes(b"changed")
-    done = quick("verify", "SUMS", "--json", "--root", ".")
+    done = quick("verify", sums, "--json", "--root", ".")
     problem, *_, last = map(json.loads, done.stdout.splitlines())
     assert (problem["kind"], problem["path"], problem["algorithm"]) == ("changed", "files/a", name)
     assert last["summary"]["ok"] == 2
-    assert quick("verify", "SUMS", "--ledger", "l").returncode == 1
-    assert quick("verify", "SUMS", "--ledger", "l", "-a", name).returncode == 1
+    assert quick("verify", sums, "--ledger", "l").returncode == 1
+    assert b"0 read, 3 from the ledger" in quick("verify", sums, "--ledger", "l", "-a", name).stderr
 
 
 def test_verify_asks_for_the_algorithm(quick: Run, files: Path) -> None:
@@ -278,6 +311,17 @@ def test_verify_asks_for_the_algorithm(quick: Run, files: Path) -> None:
         ]
     done = quick("verify", "SUMS", "-a", "blake3")
     assert done.stderr == b"pressmark: 1 changed, 0 ok\n"
+    # Early in a long list, and not if one of the first files matches.
+    for number in range(40):
+        (files / f"{number:02}").write_bytes(b"%d" % number)
+    quick("hash", "files", "-a", "blake3", "-o", "SUMS")
+    done = quick("verify", "SUMS", "--json")
+    assert (len(done.stdout.splitlines()), done.stderr.count(b"none of the first files")) == (44, 1)
+    (files / "00").write_bytes(b"changed")
+    assert b"none of" not in quick("verify", "SUMS", "-a", "blake3").stderr
+    quick("hash", "files", "-a", "sha256", "-o", "SUMS")
+    (files / "00").write_bytes(b"again")
+    assert quick("verify", "SUMS").stderr == b"pressmark: 1 changed, 42 ok\n"
 
 
 def test_verify_names_the_root_that_fits(quick: Run, files: Path, tmp_path: Path) -> None:
@@ -366,6 +410,119 @@ def test_verify_resumes_with_a_ledger(quick: Run, files: Path) -> None:
     assert quick("verify", "SUMS", "--root", ".", "--ledger", "l").returncode == 2
 
 
+@pytest.mark.parametrize("name", ["crlf", "bom", "utf-16", "gz", "one space", "tab", "comments"])
+def test_verify_lists_of_others(quick: Run, files: Path, name: str) -> None:
+    """Lists as other programs write them are read, from a file and from a pipe, and what is passed over is counted."""
+    text = "".join(f"{sha512(data)}  {path}\n" for path, data in WHOLE)
+    content = {
+        "crlf": text.replace("\n", "\r\n").encode(),
+        "bom": b"\xef\xbb\xbf" + text.encode(),
+        "utf-16": text.replace("\n", "\r\n").encode("utf-16"),
+        "gz": gzip.compress(text.encode()),
+        "one space": text.replace("  ", " ").encode(),
+        "tab": text.replace("  ", "\t").encode(),
+        "comments": f"# made by hand\n\n{text}; the end\n".encode(),
+    }[name]
+    (files.parent / "list").write_bytes(content)
+    over = ", 3 lines passed over" if name == "comments" else ""
+    done = quick("verify", "list")
+    assert (done.stdout, done.stderr.decode()) == (b"", f"pressmark: list: 3 files, 6 B{over}: all ok\n")
+    done = quick("verify", "-", "--json", stdin=content)
+    assert json.loads(done.stdout)["summary"].get("passed_over", 0) == (3 if over else 0)
+    (files / "b").unlink()
+    done = quick("verify", "list")
+    assert (done.stdout, done.stderr.decode()) == (b"missing: files/b\n", f"pressmark: 1 missing, 2 ok{over}\n")
+
+
+def test_verify_one_of_several_algorithms(quick: Run, files: Path) -> None:
+    """With -a, digests of other algorithms are passed over, and their files are not new; without, a list is refused."""
+    lines = [f"{sha512(b'bee')}  b\n", f"{hashlib.sha1(b'').hexdigest()}  a\n", f"{sha512(b'sea')}  d/c\n"]
+    (files.parent / "list").write_text("".join(lines))
+    done = quick("verify", "list", "--root", "files")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"pressmark: list:2: digest has 40 hex digits, earlier ones have 128; choose one of the algorithms (-a)\n",
+    )
+    done = quick("verify", "list", "--root", "files", "-a", "sha512", "--ledger", "l")
+    assert (done.stdout, done.stderr) == (b"", b"pressmark: list: 2 files, 1 line passed over: all ok\n")
+    done = quick("verify", "list", "-a", "sha256")
+    assert done.stderr == b"pressmark: list:1: digest of 128 hex digits is not sha256\n"
+
+
+def test_verify_refuses_other_formats(quick: Run, files: Path) -> None:
+    """A list in another format is named, with what to do."""
+    (files.parent / "list").write_text("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n")
+    done = quick("verify", "list")
+    assert (done.stdout, done.returncode) == (b"", 2)
+    assert done.stderr.startswith(b"pressmark: list:1: list signed with PGP; verify the signature and extract the list")
+
+
+@posix
+def test_verify_names_with_backslashes(quick: Run, files: Path) -> None:
+    """A missing file that exists with slashes is named, also if none is found, and is not ignored."""
+    (files.parent / "list").write_text(f"{sha512(b'bee')} *b\n{sha512(b'sea')} *d\\c\n")
+    done = quick("verify", "list", "--root", "files")
+    assert done.stdout.splitlines() == [
+        b"missing: d\\c: 'd/c' exists; correct the name in the manifest",
+        b"new: a",
+        b"new: d/c",
+    ]
+    assert quick("verify", "list", "--root", "files", "--ignore-missing").stdout == done.stdout
+    (files.parent / "list").write_text(f"{sha512(b'sea')} *d\\c\n")
+    done = quick("verify", "list", "--root", "files")
+    message = b"list: no file found; 'd/c' exists, but not 'd\\c'; correct the names in the manifest\n"
+    assert (done.stderr, done.returncode) == (b"pressmark: " + message, 1)
+
+
+def test_verify_ignores_missing_files(quick: Run, files: Path) -> None:
+    """With --ignore-missing, missing files are counted only; if there is no other, the call is wrong."""
+    quick("hash", "files", "-o", "list")
+    (files / "b").unlink()
+    done = quick("verify", "list", "--ignore-missing")
+    line = b"pressmark: list: 2 files, 3 B, 1 missing ignored: all ok\n"
+    assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
+    done = quick("verify", "list", "--ignore-missing", "--json")
+    summary = {"ok": 2, "changed": 0, "missing": 0, "unreadable": 0, "new": 0, "ignored": 1}
+    assert json.loads(done.stdout) == {"summary": summary}
+    (files / "a").write_bytes(b"changed")
+    done = quick("verify", "list", "--ignore-missing")
+    assert (done.stdout, done.stderr, done.returncode) == (
+        b"changed: files/a\n",
+        b"pressmark: 1 changed, 1 ok, 1 missing ignored\n",
+        1,
+    )
+    files.rename(files.parent / "elsewhere")
+    done = quick("verify", "list", "--ignore-missing")
+    assert done.stderr.decode().splitlines() == [
+        "pressmark: list: no file found; names such as 'files/a' are relative to the current directory; use --root DIR,"
+        " the directory that contains the first part of these names",
+        "pressmark: 0 ok, 3 missing ignored",
+    ]
+    assert (done.stdout, done.returncode) == (b"", 1)
+
+
+@posix
+def test_a_file_is_not_new_under_another_path(quick: Run, files: Path) -> None:
+    """With --root, no verified file is new, however the list spells its path."""
+    (files / "link").symlink_to("d")
+    (files / "b-link").symlink_to("b")
+    (files.parent / "root").symlink_to("files")
+    spellings = [f"{sha512(b'')}  {files}/a\n", f"{sha512(b'bee')}  ./d/../b-link\n", f"{sha512(b'sea')}  link//c\n"]
+    (files.parent / "list").write_text("".join(spellings))
+    for root in ("files", "./files/", str(files), "root"):
+        done = quick("verify", "list", "--root", root)
+        assert (done.stdout, done.returncode) == (b"", 0), root
+    done = quick("verify", "list", "--root", "files", "--links", "skip")
+    assert (done.stdout, done.returncode) == (b"", 0)
+    (files / "new").symlink_to("../list")
+    assert quick("verify", "list", "--root", "files").stdout == b"new: new\n"
+    assert quick("verify", "list", "--root", "files", "--links", "skip").returncode == 0
+    (files / "copy").write_bytes(b"bee")
+    os.link(files / "b", files / "hard")
+    done = quick("verify", "list", "--root", "files", "--links", "skip")
+    assert done.stdout == b"new: copy\nnew: hard\n"
+
+
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
@@ -420,7 +577,7 @@ def test_ctrl_c_names_the_remedy(call: Call, monkeypatch: pytest.MonkeyPatch, fi
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pressmark.cli.verify.verify", interrupted)
+    monkeypatch.setattr("pressmark.fixity.verification.verify", interrupted)
     monkeypatch.setattr("pressmark.cli.hash.hash_blocks", interrupted)
     (files / "SUMS").write_text(f"{sha512(b'')}  files/a\n")
     for words in (("hash", "files"), ("verify", "files/SUMS")):

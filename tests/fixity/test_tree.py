@@ -100,6 +100,8 @@ def test_left_out(tmp_path: Path) -> None:
     os.link(tmp_path / "a", tmp_path / "d" / "again")
     assert names(tmp_path, leave_out={(status.st_dev, status.st_ino)}) == ["b", "d/a"]
     assert names(tmp_path, leave_out={(status.st_dev + 1, status.st_ino)}) == ["a", "b", "d/a", "d/again"]
+    # Also a file that is named itself, as by "*" in a shell that has created the output.
+    assert list(walk(tmp_path / "a", leave_out={(status.st_dev, status.st_ino)})) == []
 
 
 @pytest.mark.slow_under_sanitizers
@@ -150,3 +152,39 @@ def test_excluded_names_are_not_examined(tmp_path: Path) -> None:
     (tmp_path / "loop").mkdir()
     (tmp_path / "loop" / "up").symlink_to("..")
     assert names(tmp_path, exclude=["pi?e", "loop"]) == ["a"]
+
+
+@posix
+def test_directories_that_link_to_each_other(tmp_path: Path) -> None:
+    """A directory is read once by its own name and once through a link; further links are reported as left out."""
+    numbers = range(9)
+    for one in numbers:
+        make(tmp_path, f"{one}/file")
+        for other in numbers:
+            if other != one:
+                (tmp_path / str(one) / f"to-{other}").symlink_to(f"../{other}")
+    excluded: list[str] = []
+    found = [
+        os.path.relpath(os.fsdecode(path), tmp_path)
+        for path in walk(tmp_path, on_excluded=lambda path: excluded.append(os.fsdecode(path)))
+        if not isinstance(path, Outcome)
+    ]
+    assert {f"{one}/file" for one in numbers} <= set(found)
+    assert {os.path.realpath(tmp_path / path) for path in found} == {str(tmp_path / f"{one}/file") for one in numbers}
+    assert len(found) <= 2 * len(numbers)
+    assert excluded
+    assert all(path.endswith("/") for path in excluded)
+
+
+@posix
+def test_several_links_to_a_directory(tmp_path: Path) -> None:
+    """The directory keeps its own name, whether a link to it comes before or after it; a second link is reported."""
+    make(tmp_path, "t/m/x", "other/y")
+    for name in ("a", "z"):
+        (tmp_path / "t" / name).symlink_to("m")
+        (tmp_path / "t" / f"{name}-other").symlink_to("../other")
+    excluded: list[str] = []
+    found = walk(tmp_path / "t", on_excluded=lambda path: excluded.append(os.path.basename(os.fsdecode(path)[:-1])))
+    assert [os.path.relpath(os.fsdecode(path), tmp_path / "t") for path in found] == ["a/x", "a-other/y", "m/x"]
+    assert excluded == ["z", "z-other"]
+    assert list(walk(tmp_path / "t", links="skip")) == [str(tmp_path / "t" / "m" / "x")]

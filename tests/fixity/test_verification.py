@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pressmark.fixity import ALGORITHMS, ManifestEntry, Verdict, detect_algorithm, hash_files, verify, walk
+from pressmark.fixity import (
+    ALGORITHMS,
+    ManifestEntry,
+    Verdict,
+    check_manifest,
+    hash_files,
+    verify,
+    walk,
+    write_manifest,
+)
 from pressmark.fixity.algorithms import algorithms_of_size
 from pressmark.fixity.manifest_reader import BY_LENGTH
 from pressmark.fixity.verification import _PathSet
@@ -39,40 +48,67 @@ def test_unchanged_files(implementation: Implementation, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_detection(implementation: Implementation, tmp_path: Path, name: str) -> None:
-    """The algorithm of a list is detected by a file that has not changed, also if others have changed."""
-    make(tmp_path, (0, 1, 5000, 300_000))
-    default = BY_LENGTH[2 * ALGORITHMS[name].size]
-    known = [entry._replace(digests={default: entry.digests[name]}) for entry in entries(tmp_path, name)]
-    assert detect_algorithm(known, tmp_path) == name
-    for entry in known[:-1]:
-        (tmp_path / os.fsdecode(entry.path)).write_bytes(b"changed")
-    assert detect_algorithm(known, tmp_path) == name
-    (tmp_path / os.fsdecode(known[-1].path)).write_bytes(b"changed")
-    assert detect_algorithm(known, tmp_path) == (name if len(algorithms_of_size(ALGORITHMS[name].size)) == 1 else None)
-    assert detect_algorithm(known, tmp_path / "missing") == default
-    assert detect_algorithm([], tmp_path) is None
+def test_the_name_of_a_list(implementation: Implementation, tmp_path: Path, name: str) -> None:
+    """The algorithm of a list is that of its name, then the usual one of its length; no file is read to detect it."""
+    files = tmp_path / "files"
+    files.mkdir()
+    make(files, (0, 1, 5000, 300_000))
+    usual = BY_LENGTH[2 * ALGORITHMS[name].size]
+    others = tuple(one for one in algorithms_of_size(ALGORITHMS[name].size) if one != usual)
+    doubts: list[str] = []
+    for spelling, used in ((f"{name.replace('/', '-').upper()}SUMS", name), ("SUMS", usual)):
+        assert write_manifest(tmp_path / spelling, hash_files(walk(files), name)) == []
+        with check_manifest(tmp_path / spelling, files) as check:
+            assert check.algorithms == [(used,)]
+            assert check.other_algorithms == (others if spelling == "SUMS" else ())
+            states = {one.state for one in check.verify(on_doubt=lambda spelling=spelling: doubts.append(spelling))}
+        assert states == {"ok" if used == name else "changed"}
+    assert doubts == ([] if name == usual else ["SUMS"])
 
 
-def test_detection_reads_few_small_files(
-    implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only small files are read for the detection: one if it decides, at most 16 otherwise."""
-    make(tmp_path, range(1, 40))
-    known = [entry._replace(digests={"sha256": entry.digests["blake3"]}) for entry in entries(tmp_path, "blake3")]
-    read: list[bytes] = []
+def test_a_stream_is_a_manifest(tmp_path: Path) -> None:
+    """A list may be an open file, read from its position; one that cannot be read again is kept."""
+    (tmp_path / "f").write_bytes(b"1")
+    line = hashlib.md5(b"1").hexdigest().encode() + b"  f\n"
 
-    def counted(paths: list[bytes], *arguments: Any, **options: Any) -> Any:
-        read.extend(paths)
-        return hash_files(paths, *arguments, **options)
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
 
-    monkeypatch.setattr("pressmark.fixity.verification.hash_files", counted)
-    assert detect_algorithm(known, tmp_path) == "blake3"
-    assert [os.path.getsize(path) for path in read] == [1]
-    del read[:]
-    wrong = [entry._replace(digests={"sha256": "0" * 64}) for entry in known]
-    assert detect_algorithm(wrong, tmp_path) is None
-    assert [os.path.getsize(path) for path in read] == list(range(1, 17))
+    for file in (io.BytesIO(b"ignored" + line), Pipe(b"ignored" + line)):
+        file.read(7)
+        with check_manifest(file, tmp_path, name="M") as check:
+            assert check.name == "M"
+            for _ in range(2):
+                assert [verdict.state for verdict in check.verify()] == ["ok"]
+            assert check.first_missing() is None
+    with check_manifest(io.BytesIO(line), tmp_path / "none") as check:
+        assert check.first_missing() == b"f"
+        assert check.fitting_root(b"f") == os.fsencode(tmp_path)
+        assert check.fitting_root(b"g") is None
+
+
+def test_misspelled_names(tmp_path: Path) -> None:
+    """A missing name with backslashes, or a carriage return at its end, leads to the file that is meant."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "f").write_bytes(b"1")
+    digests = {"md5": hashlib.md5(b"1").hexdigest()}
+    names = [b"d\\f", b"d/f\r", b"d\\g", b"\r"]
+    found = verify([ManifestEntry(name, digests) for name in names], tmp_path)
+    assert [one.kind for one in found] == ["misspelled", "misspelled", "missing", "missing", "new"]
+
+
+def test_unknown_ways_to_treat_links() -> None:
+    """A misspelled argument is an error, also without files."""
+    with pytest.raises(ValueError, match="links='maybe': expected follow, skip or refuse"):
+        list(verify([], links="maybe"))
+
+
+def test_entries_without_digests(tmp_path: Path) -> None:
+    """They are not verified, and not new."""
+    make(tmp_path, (1,))
+    [entry] = entries(tmp_path, "md5")
+    assert list(verify([entry._replace(digests={})], tmp_path)) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")

@@ -89,16 +89,16 @@ def test_a_leftover_under_a_known_name_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
 def test_modes(tmp_path: Path) -> None:
-    """A new file has the usual permissions, or the given mode before it gets its name."""
+    """A new file has the usual permissions, or those of another before it gets its name."""
     mask = os.umask(0o027)
     try:
         replace_file(tmp_path / "usual", b"")
     finally:
         os.umask(mask)
     assert stat.S_IMODE((tmp_path / "usual").stat().st_mode) == 0o640
-    new = Replacement(tmp_path / "other")
-    new.open()
-    new.commit(stat.S_IFREG | 0o604)
+    (tmp_path / "usual").chmod(0o604)
+    with Replacement(tmp_path / "other", like=(tmp_path / "usual").stat()):
+        pass
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o604
 
 

@@ -13,9 +13,9 @@ from hypothesis import given, strategies as st
 
 from pressmark import Pairtree
 from pressmark.errors import FormatError
+from pressmark.fs import gzipped
 from pressmark.layouts import streams as lines
 from pressmark.layouts.blocks import identifier_blocks
-from pressmark.tabular import gzipped
 from pressmark.tabular.formats import ListStream, format_of, open_list
 from support.implementations import Implementation
 from support.streams import Pieces

@@ -24,11 +24,12 @@ from pressmark.compare.comparison import Comparison, compare
 from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, find_defects, judge, write_report
 from pressmark.compare.result import KINDS, Example
 from pressmark.errors import ReportError, SpillError, quoted
+from pressmark.fs.gzipped import unpacked
 from pressmark.html import format_number
 from pressmark.layouts.streams import cut_blocks
 from pressmark.paths import PROFILES
 from pressmark.reports import Progress
-from pressmark.tabular.formats import Crlf, chosen_format, open_list, unpacked
+from pressmark.tabular.formats import Crlf, chosen_format, open_list
 
 __all__ = ["compare_command"]
 

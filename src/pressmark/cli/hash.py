@@ -58,9 +58,13 @@ More examples:
   pressmark hash files --exclude "*.tmp" --exclude-junk
   pressmark hash files --read sequential --threads 1
 
+The files that the command writes are not hashed if they are below PATH: OUTPUT, LEDGER, and the files that stdout and
+stderr are redirected to.
+
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
 deleted while it is read fails. Named pipes, sockets and devices are not opened and also fail. A directory that contains
-itself through a symbolic link is reported and not entered again.
+itself through a symbolic link is reported and not entered again. Of several links to a directory, the first is
+followed, and the others are listed on stderr as excluded.
 
 --exclude: GLOB matches the names of files and directories below PATH, not paths, and is case-sensitive. A directory is
 left out with everything in it. Each one is listed on stderr. "pressmark verify --root" has the same options.
@@ -92,7 +96,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     metavar="OUTPUT",
     type=click.Path(readable=False, allow_dash=True),
     help="Write to the file OUTPUT instead of stdout. OUTPUT is replaced when the run is complete, even if files"
-    " failed; an interrupted run leaves it unchanged. OUTPUT and LEDGER are not hashed if they are below PATH.",
+    " failed; an interrupted run leaves it unchanged. If OUTPUT ends in .gz, it is compressed.",
 )
 @job_options
 def hash_command(

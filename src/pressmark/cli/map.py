@@ -13,9 +13,10 @@ from pressmark.cli.common.options import PROGRESS, THREADS, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.errors import IdentifierError, NotReversibleError, PathError, quoted
+from pressmark.fs.gzipped import unpacked
 from pressmark.layouts import Layout, LineCounts
 from pressmark.progress_event import Progress
-from pressmark.tabular.formats import Crlf, check_output, chosen_format, packed, unpacked
+from pressmark.tabular.formats import Crlf, check_output, chosen_format
 
 __all__ = ["map_command", "unmap_command"]
 
@@ -221,7 +222,6 @@ def _command(direction: _Direction, more: str) -> click.Command:
         with (
             open_source(file) as source,
             Output(progress, direction.item, data=True, path=output, source=source, interrupted=interrupted) as written,
-            packed(written.sink, written.sink.name) as target,
         ):
 
             def failure(error: IdentifierError | PathError) -> str:
@@ -238,7 +238,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
             try:
                 counts = chosen.map_file(
                     unpacked(source, source.name),
-                    target,
+                    written.target,
                     unmap=direction is UNMAP,
                     on_error=ON_ERROR[on_error],
                     threads=threads,

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from pressmark.fixity.outcomes import Content as Content, Outcome as Outcome
     from pressmark.fixity.pool import hash_files as hash_files, hash_tasks as hash_tasks
     from pressmark.fixity.tree import walk as walk
-    from pressmark.fixity.verification import Verdict as Verdict, detect_algorithm as detect_algorithm, verify as verify
+    from pressmark.fixity.verification import (
+        ManifestCheck as ManifestCheck,
+        Verdict as Verdict,
+        check_manifest as check_manifest,
+        verify as verify,
+    )
     from pressmark.fs.beneath import open_directory as open_directory
 
 __all__, __getattr__, __dir__ = face(
@@ -44,7 +49,7 @@ __all__, __getattr__, __dir__ = face(
         ".outcomes": "Content Outcome",
         ".pool": "hash_files hash_tasks",
         ".tree": "walk",
-        ".verification": "Verdict detect_algorithm verify",
+        ".verification": "ManifestCheck Verdict check_manifest verify",
         "pressmark.fs.beneath": "open_directory",
     },
 )

@@ -6,6 +6,8 @@ from the packages ``blake3`` and ``xxhash``.
 
 from __future__ import annotations
 
+import os
+import re
 import zlib
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -20,6 +22,7 @@ __all__ = [
     "Hasher",
     "algorithm_name",
     "algorithm_names",
+    "algorithms_in_name",
     "algorithms_of_size",
     "implementation",
 ]
@@ -219,6 +222,26 @@ def algorithm_names(names: Iterable[str] | str) -> tuple[str, ...]:
         except (ValueError, ImportError) as error:
             raise AlgorithmError(name, f"not available in this installation: {error}") from None
     return found
+
+
+# SHA512SUMS, manifest-md5.txt, x.sha1, b3sum; SHASUMS256.txt is that of Node.js. The short names of BLAKE mean nothing
+# without "sum", unless they are the extension.
+_IN_NAME = re.compile(
+    r"(?<![a-z0-9])(?:("
+    r"md-?5|sha-?1|sha-?(?:2-?)?(?:224|256|384|512(?:[-_t]?256)?)|sha-?3[-_]?(?:224|256|384|512)"
+    r"|blake-?2b(?:[-_]?(?:160|256|384|512))?|blake-?2s(?:[-_]?256)?|blake-?3|xxh(?:32|64|128|3(?:[-_]?(?:64|128))?)"
+    r")(?:[-_.]?(?:check)?sums?)?|(?<=\.)(b[23])(?=$)|(b[23])sums?|(sha)sums?(1|224|256|384|512))(?![a-z0-9])"
+)
+
+
+def algorithms_in_name(name: str) -> tuple[str, ...]:
+    """Return the algorithms that the file name of a list of checksums contains, in order.
+
+    >>> algorithms_in_name("SHA512SUMS"), algorithms_in_name("manifest-md5.txt"), algorithms_in_name("scans.txt")
+    (('sha512',), ('md5',), ())
+    """
+    text = os.path.basename(name).lower().removesuffix(".gz")
+    return tuple(algorithm_name("".join(filter(None, found.groups()))) for found in _IN_NAME.finditer(text))
 
 
 def algorithms_of_size(size: int) -> tuple[str, ...]:

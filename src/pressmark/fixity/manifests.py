@@ -94,17 +94,18 @@ def block_lines(files: HashedFiles, names: Sequence[str], format: str) -> bytes:
 def write_manifest(
     path: str | bytes | os.PathLike[str], outcomes: Iterable[Outcome], format: str = "coreutils"
 ) -> list[Outcome]:
-    """Write a manifest atomically, and return the outcomes that failed.
+    """Write a manifest atomically, compressed if ``path`` ends in ``.gz``, and return the outcomes that failed.
 
     :raises OSError: it cannot be written; an existing file is unchanged
     """
     from pressmark.fs.atomic import open_output
+    from pressmark.fs.gzipped import packed
 
     failed = []
-    with open_output(os.fsencode(path)) as file:
+    with open_output(os.fsencode(path)) as file, packed(file, os.fsdecode(path)) as sink:
         for outcome in outcomes:
             if outcome.ok:
-                file.write(manifest_line(outcome, format))
+                sink.write(manifest_line(outcome, format))
             else:
                 failed.append(outcome)
     return failed

@@ -30,13 +30,15 @@ def walk(
 
     :param root: the top directory; the type of the paths, :class:`str` or :class:`bytes`, is that of ``root``
     :param links: ``"follow"`` symbolic links to files and directories, ``"skip"`` them, or ``"refuse"`` them with an
-        outcome for each; ``root`` itself is followed unless links are refused
+        outcome for each; ``root`` itself is followed unless links are refused. Of several links to one directory, only
+        the first is followed: a directory is read at most once by its own name, and once through a link
     :param leave_out: device and inode of files to skip, such as the output and the ledger of the run
     :param beneath: a directory from :func:`~pressmark.fs.beneath.open_directory` that ``root`` and the yielded paths
         are relative to; ``root`` may be ``"."``. No link is followed: ``"follow"`` means ``"refuse"``
     :param exclude: globs of the names of files and directories below ``root`` to leave out, such as ``.DS_Store``; a
         directory is left out with everything in it
-    :param on_excluded: called with the path of each; that of a directory ends with a slash
+    :param on_excluded: called with the path of each; that of a directory ends with a slash. Also called with that of
+        each link to a directory that another link led to
     :raises ValueError: an argument is invalid
     """
     if links not in ("follow", "skip", "refuse"):

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import os
-import stat
+import shutil
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-from pressmark.errors import short_digest
+from pressmark.errors import quoted, short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
-from pressmark.fixity.manifest_reader import ManifestEntry
+from pressmark.fixity.manifest_reader import ManifestEntry, ManifestReader
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import hash_files, hash_tasks
+from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
-from pressmark.fs.names import first_link
 from pressmark.progress_event import Progress
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["Verdict", "detect_algorithm", "verify"]
+__all__ = ["MISSPELLED", "ManifestCheck", "Verdict", "check_manifest", "respelled", "verify"]
 
-# Of the first files of a manifest, the smallest are read to detect the algorithm.
-_LOOKED_AT = 256
-_READ = 16
+_FIRST = 16  # files: if none of them matches, the digests may be of another algorithm
+_SPOOL = 1 << 24  # a longer manifest from a pipe goes to a temporary file
 
 _MISSING = ("missing", "dangling-link")
+MISSPELLED = "misspelled"
 
 
 class Verdict(NamedTuple):
@@ -41,7 +42,8 @@ class Verdict(NamedTuple):
     :ivar algorithm: for a changed file, the first algorithm whose digest differs
     :ivar expected: the digest in the manifest
     :ivar found: the digest of the file
-    :ivar kind: the kind of the outcome for a missing or unreadable file; otherwise the state
+    :ivar kind: the kind of the outcome for a missing or unreadable file, or ``misspelled`` if a missing file exists
+        under a name with other slashes; otherwise the state
     :ivar message: the problem, on one line, without the path
     :ivar size: bytes read
     """
@@ -76,87 +78,198 @@ def verify(
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict for each file, in order; then a verdict for each new file.
 
-    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`
+    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`. A file
+        whose entry has no digests is not verified, but it is not new
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
-    :param links: ``"follow"`` or ``"refuse"`` symbolic links, also those in the directories of a name; ``root`` itself
-        is followed
+    :param links: ``"follow"`` or ``"refuse"`` symbolic links, also those in the directories of a name, or ``"skip"``
+        those that the manifest does not list: they are not new; ``root`` itself is followed
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
     :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``on_excluded``;
         files in the manifest are verified even if their names match
     :raises AlgorithmError: an algorithm is not available
     :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
+    :raises ValueError: an argument is invalid
 
     The other parameters are those of :func:`~pressmark.fixity.pool.hash_files`.
     """
+    if links not in ("follow", "skip", "refuse"):
+        raise ValueError(f"links={links!r}: expected follow, skip or refuse")
     base = None if root is None else os.fsencode(root)
-    known = _PathSet()
+    opened = "refuse" if links == "refuse" else "follow"
+    known: _Known | None = None
+    if base is not None:
+        others = partial(walk, base, links=links, leave_out=leave_out, exclude=exclude)
+        known = _Known(base, links != "refuse")
     # All names are opened from here, so that none leads through a link.
     top = real = None
     with ExitStack() as stack:
         if links == "refuse" and HAS_DESCRIPTORS:
             top = stack.enter_context(open_directory(os.sep))
             real = os.path.realpath(base or b".")
-        for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
-            tasks = _tasks(group, base, real, known)
+
+        def listed() -> Iterator[tuple[ManifestEntry, bytes]]:
+            for entry in entries:
+                path = entry.path if base is None else os.path.join(base, entry.path)
+                if known is not None:
+                    known.add(path)
+                if entry.digests:
+                    yield entry, path if real is None else _without_links(real, entry.path)
+
+        for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
             for entry, outcome in hash_tasks(
-                tasks, names, threads, on_event, links=links, read=read, ledger=ledger, beneath=top
+                tasks, names, threads, on_event, links=opened, read=read, ledger=ledger, beneath=top
             ):
-                yield _verdict(entry, outcome)
-    if base is not None:
-
-        def report(path: str | bytes) -> None:
-            if os.path.normpath(os.fsencode(path)) not in known:
-                on_excluded(path)
-
-        files = walk(base, links=links, leave_out=leave_out, exclude=exclude, on_excluded=report)
-        yield from _new(base, files, known)
+                yield _verdict(entry, outcome, base)
+    if base is not None and known is not None:
+        yield from _new(base, others, known, on_excluded)
 
 
-def detect_algorithm(
-    entries: Iterable[ManifestEntry],
+@contextmanager
+def check_manifest(
+    manifest: str | bytes | os.PathLike[str] | BinaryIO,
     root: str | bytes | os.PathLike[str] | None = None,
     *,
-    links: str = "follow",
-) -> str | None:
-    """Detect the algorithm of a coreutils manifest from the content of its first files.
+    name: str | None = None,
+    algorithms: Sequence[str] | str | None = None,
+    format: str | None = None,
+) -> Iterator[ManifestCheck]:
+    """Open a list of checksums for a ``with`` block, parse all of it, and return its check.
 
-    Digests of 64 hex digits can be sha256, blake3 or others. Small files at the start of the manifest are hashed with
-    all algorithms of that length, until one matches the digest in the manifest.
-
-    :param entries: the entries of the manifest; all digests have the same length
+    :param manifest: path of the list, or a binary stream; the content of one that is not seekable is kept
     :param root: directory that names are relative to, by default the current directory
-    :param links: ``"follow"`` or ``"refuse"`` symbolic links
-    :return: the name of the algorithm; the algorithm of the entries if none of the files exists; :data:`None` if no
-        file matches
+    :param name: name of the list, which can tell its algorithm; by default that of the file
+    :param algorithms: see :func:`~pressmark.fixity.manifest_reader.read_manifest`, like ``format``
+    :raises AlgorithmError: an algorithm is unknown or not available
+    :raises ManifestError: the list is malformed
+    :raises OSError: it cannot be read
     """
-    base = b"" if root is None else os.fsencode(root)
-    name = None
-    found = []
-    for number, entry in enumerate(entries):
-        ((name, digest),) = entry.digests.items()
-        path = os.path.join(base, entry.path)
-        if links == "refuse" and first_link(b"/", _without_links(os.path.realpath(base or b"."), entry.path)):
-            continue
-        try:
-            status = os.stat(path, follow_symlinks=links == "follow")
-        except (OSError, ValueError):
-            continue
-        if stat.S_ISREG(status.st_mode):
-            found.append((status.st_size, number, path, digest))
-            if len(found) == _LOOKED_AT:
-                break
-    if name is None or not found:
-        return name
-    candidates = algorithms_of_size(ALGORITHMS[name].size)
-    if len(candidates) == 1:
-        return candidates[0]
-    for _, _, path, digest in sorted(found)[:_READ]:
-        for outcome in hash_files([path], candidates, 1, links=links):
-            for candidate, given in (outcome.digests or {}).items():
-                if given == digest:
-                    return candidate
-    return None
+    with ExitStack() as stack:
+        if isinstance(manifest, (str, bytes, os.PathLike)):
+            path = os.fsdecode(manifest)
+            file: BinaryIO = stack.enter_context(open(manifest, "rb"))
+        else:
+            file = manifest
+            if not file.seekable():
+                file = cast(BinaryIO, stack.enter_context(SpooledTemporaryFile(_SPOOL)))
+                shutil.copyfileobj(manifest, file)
+                file.seek(0)
+            path = str(getattr(manifest, "name", "manifest"))
+        yield ManifestCheck(file, path, path if name is None else name, root, algorithms, format)
+
+
+class ManifestCheck:
+    """A list of checksums that was parsed, and the files that it is for: see :func:`check_manifest`.
+
+    :ivar name: name of the list
+    :ivar algorithms: the different sets of algorithms of its files, each of official names; none if it is empty
+    :ivar passed_over: number of comments, blank lines and entries of other algorithms
+    :ivar other_algorithms: if only the length of the digests tells their algorithm: others with digests of this length
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        path: str,
+        name: str,
+        root: str | bytes | os.PathLike[str] | None,
+        algorithms: Sequence[str] | str | None,
+        format: str | None,
+    ) -> None:
+        self.name = name
+        self._path = path
+        self._file = file
+        self._begin = file.tell()
+        self._root = None if root is None else os.fsencode(root)
+        self._given = algorithms, format
+        entries = self._entries()
+        found = {tuple(entry.digests): None for entry in entries}
+        found.pop((), None)
+        self.algorithms = list(found)
+        self.passed_over = entries.passed_over
+        self.other_algorithms: tuple[str, ...] = ()
+        if entries.is_guessed:
+            ((used,),) = self.algorithms
+            self.other_algorithms = tuple(one for one in algorithms_of_size(ALGORITHMS[used].size) if one != used)
+
+    def _entries(self) -> ManifestReader:
+        self._file.seek(self._begin)
+        return ManifestReader(self._file, self.name, *self._given, with_others=True)
+
+    def paths(self) -> Iterator[bytes]:
+        """Yield the paths of the files, from another reading of the list: a thread may use it meanwhile.
+
+        :raises OSError: the list is not a file that can be opened again
+        """
+        with open(self._path, "rb") as file:
+            for entry in ManifestReader(file, self.name, *self._given):
+                yield os.path.join(self._root or b"", entry.path)
+
+    def verify(
+        self,
+        threads: int | None = None,
+        on_event: Callable[[Progress], object] | None = None,
+        *,
+        links: str = "follow",
+        read: str = "parallel",
+        ledger: Ledger | None = None,
+        leave_out: Collection[tuple[int, int]] = (),
+        exclude: Sequence[str] | str = (),
+        on_excluded: Callable[[str | bytes], object] = lambda _path: None,
+        on_doubt: Callable[[], object] = lambda: None,
+    ) -> Iterator[Verdict]:
+        """Verify the files as :func:`verify` does, which has the same parameters.
+
+        :param on_doubt: called once if none of the first files matches, and the digests may be of one of
+            ``other_algorithms``
+        """
+        differing: int | None = 0 if self.other_algorithms else None
+        verdicts = verify(
+            self._entries(),
+            self._root,
+            threads,
+            on_event,
+            links=links,
+            read=read,
+            ledger=ledger,
+            leave_out=leave_out,
+            exclude=exclude,
+            on_excluded=on_excluded,
+        )
+        for verdict in verdicts:
+            if differing is not None and verdict.state in ("ok", "changed"):
+                differing = None if verdict.ok else differing + 1
+                if differing == _FIRST:
+                    on_doubt()
+                    differing = None
+            yield verdict
+        if differing:
+            on_doubt()
+
+    def first_missing(self) -> bytes | None:
+        """Return the first name if none of the files exists; otherwise, or for an empty list, :data:`None`."""
+        first = None
+        for entry in self._entries():
+            first = entry.path if first is None else first
+            try:
+                os.lstat(os.path.join(self._root or b"", entry.path))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except (OSError, ValueError):
+                pass  # it may exist, and verifying reports the error
+            return None
+        return first
+
+    def fitting_root(self, name: bytes) -> bytes | None:
+        """Return a directory that contains ``name`` and could be the root, if the root does not contain it: the current
+        directory, that of the list, or that above the root; :data:`None` if none of them does.
+        """
+        root = os.path.realpath(self._root or b".")
+        for directory in (b".", os.path.dirname(os.fsencode(self._path)), os.path.dirname(self._root or b"")):
+            is_other = directory and os.path.realpath(directory) != root
+            if is_other and os.path.lexists(os.path.join(directory, name)):
+                return directory
+        return None
 
 
 class _PathSet:
@@ -200,18 +313,59 @@ class _PathSet:
         return slot
 
 
-def _tasks(
-    group: Iterable[ManifestEntry], base: bytes | None, real: bytes | None, known: _PathSet
-) -> Iterator[tuple[ManifestEntry, bytes]]:
-    """Yield each entry with the path of its file.
+class _Known:
+    """The files of a list, under all spellings of their paths.
 
-    :param real: the path of ``base`` without links: the paths are relative to the top directory
+    :param root: the directory that is searched for other files
+    :param follow: symbolic links are followed: a file is the same under the name of a link
     """
-    for entry in group:
-        path = entry.path if base is None else os.path.join(base, entry.path)
-        if base is not None:
-            known.add(os.path.normpath(path))
-        yield entry, path if real is None else _without_links(real, entry.path)
+
+    def __init__(self, root: bytes, follow: bool) -> None:
+        self._paths = _PathSet()
+        self._root = root
+        self._follow = follow
+        self._knows_targets = not follow
+        self._below = os.path.join(os.path.realpath(root), b"")
+        # The last directory, as consecutive files are often in the same one, and others.
+        self._directory = self._prefix = b""
+        self._real = lru_cache(1024)(os.path.realpath)
+
+    def add(self, path: bytes) -> None:
+        """Add the file at ``path``."""
+        spelled = self._spelled(path)
+        self._paths.add(spelled)
+        if not spelled.startswith(self._below):
+            self._add_target(path)
+
+    def __contains__(self, path: bytes) -> bool:
+        spelled = self._spelled(path)
+        if spelled in self._paths:
+            return True
+        if not self._knows_targets:
+            # Asking of each file in the list whether it is a link takes long; most directories have no other files.
+            self._knows_targets = True
+            for item in walk(self._root):
+                if not isinstance(item, Outcome) and self._spelled(os.fsencode(item)) in self._paths:
+                    self._add_target(os.fsencode(item))
+            return path in self
+        return self._follow and os.path.islink(path) and os.path.realpath(path) in self._paths
+
+    def _add_target(self, path: bytes) -> None:
+        if self._follow and os.path.islink(path):
+            self._paths.add(os.path.realpath(path))
+
+    def _spelled(self, path: bytes) -> bytes:
+        """Return the only spelling of ``path``, in which no directory is a link."""
+        directory, name = os.path.split(path)
+        try:
+            if name in (b"", b".", b".."):
+                return os.path.realpath(path)
+            if directory != self._directory or not self._prefix:
+                self._prefix = os.path.join(self._real(directory or b"."), b"")
+                self._directory = directory
+            return self._prefix + name
+        except (OSError, ValueError):  # NUL in a name
+            return path
 
 
 def _without_links(real: bytes, name: bytes) -> bytes:
@@ -222,9 +376,13 @@ def _without_links(real: bytes, name: bytes) -> bytes:
     return os.path.join(real, name).lstrip(b"/")
 
 
-def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
+def _verdict(entry: ManifestEntry, outcome: Outcome, base: bytes | None) -> Verdict:
     if outcome.digests is None:
         state = "missing" if outcome.kind in _MISSING else "unreadable"
+        other = respelled(entry.path, base) if state == "missing" else None
+        if other is not None:
+            message = f"{quoted(other)} exists; correct the name in the manifest"
+            return Verdict(entry.path, state, kind=MISSPELLED, message=message)
         return Verdict(entry.path, state, kind=str(outcome.kind), message=outcome.message)
     for name, expected in entry.digests.items():
         found = outcome.digests[name]
@@ -236,10 +394,31 @@ def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
     return Verdict(entry.path, "ok", size=outcome.size)
 
 
-def _new(base: bytes, files: Iterator[str | bytes | Outcome], known: _PathSet) -> Iterator[Verdict]:
-    for item in files:
+def respelled(name: bytes, base: str | bytes | os.PathLike[str] | None = None) -> bytes | None:
+    """Return the other spelling of a missing file that exists, as lists of Windows have: with backslashes instead of
+    slashes, or with a carriage return at its end.
+
+    :param base: directory that ``name`` is relative to
+    """
+    other = name.removesuffix(b"\r").replace(b"\\", b"/")
+    if other in (name, b"") or not os.path.lexists(os.path.join(b"" if base is None else os.fsencode(base), other)):
+        return None
+    return other
+
+
+def _new(
+    base: bytes,
+    walked: Callable[..., Iterator[str | bytes | Outcome]],
+    known: _Known,
+    on_excluded: Callable[[str | bytes], object],
+) -> Iterator[Verdict]:
+    def report(path: str | bytes) -> None:
+        if os.fsencode(path) not in known:
+            on_excluded(path)
+
+    for item in walked(on_excluded=report):
         path = os.fsencode(item.path if isinstance(item, Outcome) else item)
-        if os.path.normpath(path) in known:
+        if path in known:
             continue
         name = os.path.relpath(path, base)
         if isinstance(item, Outcome):

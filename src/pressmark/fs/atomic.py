@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, AnyStr, BinaryIO
 
 from pressmark.fs.durable import flush_directory, flush_file
-from pressmark.fs.owners import resolved
+from pressmark.fs.owners import require_replaceable, resolved
 
 __all__ = [
     *("OutputFile", "Replacement", "is_stream", "is_temporary", "new_file", "open_output", "open_stream"),
@@ -59,16 +59,24 @@ class Replacement:
     :param target: a symbolic link is replaced itself: see :func:`pressmark.fs.owners.resolved`
     :param part: the temporary name, also of a killed run; :data:`None` for a unique one
     :param durable: flush the content to disk before the rename
+    :param like: status of the file that is replaced, whose permissions, group and owner the new file has, as far as
+        this user may give a file away; :data:`None` for those of a new file
     """
 
     def __init__(
-        self, target: str | bytes | os.PathLike[str], *, part: str | bytes | None = None, durable: bool = True
+        self,
+        target: str | bytes | os.PathLike[str],
+        *,
+        part: str | bytes | None = None,
+        durable: bool = True,
+        like: os.stat_result | None = None,
     ) -> None:
         path: Any = os.fspath(target)
         self._target: str | bytes = path
         self._part: str | bytes = part or temporary(path)
         self._opener = None if part is None else new_file
         self._durable = durable
+        self._like = like
         self._file: BinaryIO | None = None
         self._ended = False
 
@@ -97,10 +105,9 @@ class Replacement:
             raise
         return file
 
-    def commit(self, mode: int | None = None) -> None:
+    def commit(self) -> None:
         """Rename the file to ``target``.
 
-        :param mode: ``st_mode`` with the permissions of the file; :data:`None` for default permissions
         :raises OSError: it cannot be written or renamed; it is removed then
         """
         if self._ended:
@@ -110,9 +117,11 @@ class Replacement:
             self._file.flush()
             if self._durable:
                 flush_file(self._file.fileno())
-            if mode is not None:
+            if self._like is not None:
+                _keep_owner(self._file.fileno(), self._like)
                 # By descriptor: another file may have its name by now.
-                os.chmod(self._file.fileno() if os.chmod in os.supports_fd else self._part, stat.S_IMODE(mode))
+                named = self._file.fileno() if os.chmod in os.supports_fd else self._part
+                os.chmod(named, stat.S_IMODE(self._like.st_mode))
             self._file.close()
             os.replace(self._part, self._target)
         except BaseException:
@@ -130,6 +139,17 @@ class Replacement:
                 self._file.close()
         with suppress(OSError):
             os.unlink(self._part)
+
+
+def _keep_owner(descriptor: int, like: os.stat_result) -> None:
+    """Give a file the group and the owner of another, if this user may: root would otherwise take over its file."""
+    if hasattr(os, "fchown"):
+        new = os.fstat(descriptor)
+        # The owner last: afterwards this user may not change the group.
+        for owner, group in ((-1, like.st_gid), (like.st_uid, -1)):
+            if owner not in (-1, new.st_uid) or group not in (-1, new.st_gid):
+                with suppress(OSError):  # not root, or not supported by this file system
+                    os.fchown(descriptor, owner, group)
 
 
 def replace_file(target: str | bytes | os.PathLike[str], data: bytes, *, part: str | bytes | None = None) -> None:
@@ -177,13 +197,15 @@ def write_new(target: str | bytes | os.PathLike[str], data: bytes) -> bool:
 
 def open_output(path: AnyStr, *, durable: bool = True) -> AbstractContextManager[BinaryIO]:
     """Open an output file that a user names: a :class:`Replacement` of a regular file, also of the target of a symbolic
-    link; anything else is written to: see :func:`is_stream`.
+    link, which keeps permissions and owner; anything else is written to: see :func:`is_stream`.
 
-    :raises UntrustedError: it is a symbolic link of another user in a directory writable by everybody
+    :raises UntrustedError: it is a file or symbolic link of another user in a directory writable by everybody
     :raises OSError: it cannot be opened
     """
     target = resolved(path)
-    return open_stream(path) if is_stream(path) else Replacement(target, durable=durable)
+    if is_stream(path):
+        return open_stream(path)
+    return Replacement(target, durable=durable, like=require_replaceable(target))
 
 
 def is_stream(path: str | bytes) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "make_shared",
     "open_shared",
     "require_private",
+    "require_replaceable",
     "require_shared",
     "resolved",
     "shared_mode",
@@ -95,6 +96,24 @@ def resolved(path: AnyStr) -> AnyStr:
     if hasattr(os, "geteuid") and os.path.islink(path):
         _require_owner(path, os.lstat(path), os.stat(_above(path)))
     return os.path.realpath(path)
+
+
+def require_replaceable(path: bytes | str) -> os.stat_result | None:
+    """Check that an output file, if it exists, may be replaced: in a directory writable by everybody, such as ``/tmp``,
+    another user could have put it there to own the output, or to change it later.
+
+    :param path: a path from :func:`resolved`
+    :return: its status; :data:`None` if it does not exist
+    :raises UntrustedError: it belongs to another user
+    :raises OSError: this cannot be determined
+    """
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if hasattr(os, "geteuid"):
+        _require_owner(path, status, os.stat(_above(path)))
+    return status
 
 
 def open_shared(path: bytes | str, flags: int) -> int:

@@ -39,11 +39,13 @@ class Walk(Generic[Failure]):
     :param failed: returns the item to yield for a path that cannot be read; called with the path, a kind of
         :mod:`pressmark.fs.file_errors` or :data:`None`, and if it is :data:`None` an ``errno``
     :param links: ``"follow"`` symbolic links to files and directories (if ``opener`` does), ``"skip"`` them, or
-        ``"refuse"`` them; the top is followed unless links are refused
+        ``"refuse"`` them; the top is followed unless links are refused. Of several links to one directory, only the
+        first is followed
     :param leave_out: device and inode of files to skip
     :param beneath: paths are relative to the directory of ``opener``
     :param is_excluded: returns whether to skip files and directories with a name; the top is not skipped
-    :param on_excluded: called with the path of each, a directory with a slash at its end
+    :param on_excluded: called with the path of each, a directory with a slash at its end; also with that of each link
+        to a directory that another link led to
     """
 
     def __init__(
@@ -76,13 +78,17 @@ class Walk(Generic[Failure]):
         except (OSError, ValueError):
             yield top  # reading it reports the error
             return
+        identity = (status.st_dev, status.st_ino)
         if kind_of_mode(status.st_mode) != "directory":
-            yield top
+            if identity not in self._leave_out:
+                yield top
             return
         if beneath and top in (".", b"."):
             top = top[:0]
-        # Identities of the open directories, to detect loops.
-        above = [(status.st_dev, status.st_ino)]
+        # Identities of the open directories, to detect loops, and of those that a link led to: through links that lead
+        # to each other, there are more paths to a few directories than anyone can wait for.
+        above = [identity]
+        linked: set[tuple[int, int]] = set()
         levels = [self._entries(top)]
         while levels:
             level = levels[-1]
@@ -112,6 +118,11 @@ class Walk(Generic[Failure]):
                     if identity in above:
                         yield self._failed(path, "directory-loop", 0)
                         continue
+                    if is_link:
+                        if identity in linked:
+                            self._on_excluded(os.path.join(path, path[:0]))
+                            continue
+                        linked.add(identity)
                     above.append(identity)
                     levels.append(self._entries(path))
                     break

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal, NamedTuple
 
+from pressmark.fs.gzipped import packed, unpacked
 from pressmark.layouts.batch import BoundKernel
-from pressmark.tabular.formats import packed, unpacked
 from pressmark.threads import Threads, resolve_threads
 
 __all__ = [

@@ -11,10 +11,10 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal
 
 from pressmark.errors import FormatError, TableError, quoted
+from pressmark.fs.gzipped import is_gzip
 
 __all__ = [
     "BLOCK_BYTES",
@@ -27,11 +27,8 @@ __all__ = [
     "chosen_format",
     "first_return",
     "format_of",
-    "is_gzip",
     "is_utf16",
     "open_list",
-    "packed",
-    "unpacked",
 ]
 
 Crlf = Literal["strip", "keep"]
@@ -112,11 +109,6 @@ _FOREIGN = tuple((re.compile(pattern), what) for pattern, what in _FOREIGN_BYTES
 _QUOTED = re.compile(rb'"[^"]*+"')
 # A JSON document of several lines, or an array.
 _JSON_BEGIN = re.compile(rb"\s*(?:[\[{]\s*$|\[\s*[\"{])")
-
-
-def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Return whether the name of a file ends in ``.gz``."""
-    return os.fspath(path).lower().endswith(".gz")
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
@@ -220,31 +212,6 @@ def check_output(name: str, format: str) -> None:
         raise FormatError(name, f"{what}; convert the table with DuckDB or pyarrow")
     elif format == "parquet" and is_gzip(name):
         raise FormatError(name, "Parquet output cannot be gzipped; omit .gz")
-
-
-def unpacked(source: Any, name: str) -> Any:
-    """Return the stream of the bytes of ``source``, decompressed if ``name`` ends in ``.gz``."""
-    if not is_gzip(name):
-        return source
-    from pressmark.tabular.gzipped import GunzippedStream  # few files are compressed
-
-    return GunzippedStream(source, name)
-
-
-@contextmanager
-def packed(sink: Any, name: str) -> Iterator[Any]:
-    """Yield a stream that writes to ``sink``, compressed if ``name`` ends in ``.gz``.
-
-    If the block fails, no end mark is written, so an incomplete file cannot be mistaken for a complete one.
-    """
-    if not is_gzip(name):
-        yield sink
-        return
-    from pressmark.tabular.gzipped import GzippedStream  # few files are compressed
-
-    compressed = GzippedStream(sink)
-    yield compressed
-    compressed.finish()
 
 
 def is_utf16(head: bytes, *, without_line_end: bool) -> bool:

@@ -22,10 +22,11 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from pressmark.errors import FormatError, TableError
+from pressmark.fs.gzipped import unpacked
 from pressmark.tabular import delimited
 from pressmark.tabular.columns import Column, index_of
 from pressmark.tabular.delimited import TSV, Dialect, RowsError, dialect_of
-from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list, unpacked
+from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list
 from pressmark.tabular.json_lines import parsed
 from pressmark.tabular.tables import open_table
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import BinaryIO
@@ -22,15 +21,13 @@ from pressmark.bagit.writing.tag_writer import TagWriter
 from pressmark.bagit.writing.write import add_tag_files, publish_new
 from pressmark.errors import BagError, ManifestError
 from pressmark.fixity.algorithms import algorithm_names
-from pressmark.fixity.manifest_reader import manifest_format, read_manifest
+from pressmark.fixity.manifest_reader import read_manifest
 from pressmark.reports import ERROR, Problem, Progress
 
 __all__ = ["create_from_lists"]
 
 # Other algorithms have digests of the same lengths; these are usual in bags.
 _USUAL = ("md5", "sha1", "sha256", "sha512")
-_SUMS = re.compile(r"(.+?)[-_.]?sums?(?:\.txt)?", re.IGNORECASE)
-_PROGRAMS = {"b2": "blake2b-512", "b3": "blake3"}
 _NAME_IT = "specify its algorithm (-a)"
 
 # Digests by official name of the algorithm, by path.
@@ -214,22 +211,11 @@ def _entries_of(
                 yield found.path, {algorithm: found.digest}
         return
     try:
-        form = manifest_format(file, os.fsdecode(path))
-        file.seek(0)
-        if not wanted and form == "coreutils":
-            wanted = _named(os.fsdecode(name))
-        is_guessed = not wanted and form == "coreutils"
-        for entry in read_manifest(file, os.fsdecode(path), wanted or None, form):
-            if is_guessed and not set(_USUAL).issuperset(entry.digests):
+        entries = read_manifest(file, os.fsdecode(path), wanted or None)
+        for entry in entries:
+            if entries.is_guessed and not set(_USUAL).issuperset(entry.digests):
                 digits = len(next(iter(entry.digests.values())))
                 raise BagError(path, f"cannot tell the algorithm of {digits} hex digits; {_NAME_IT}")
             yield canonical(entry.path)[0], entry.digests
     except ManifestError as error:
         raise BagError(path, f"line {error.line}: {error.reason}") from None
-
-
-def _named(name: str) -> tuple[str, ...]:
-    """Return the algorithm in the name of a list such as SHA512SUMS, if any."""
-    found = _SUMS.fullmatch(name)
-    algorithm = official_name(_PROGRAMS.get(found[1].lower(), found[1])) if found else None
-    return () if algorithm is None else (algorithm,)

@@ -142,7 +142,7 @@ def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputSt
         return
     status = _output_status(path)
     _refuse_same(status, source, path)
-    with _opened_output(path, status) as opened:
+    with _opened_output(path) as opened:
         yield OutputStream(opened, path)
 
 
@@ -195,13 +195,13 @@ def _output_status(path: str) -> os.stat_result | None:
         raise CallError(f"{path}: {cause(error) if isinstance(error, OSError) else error}") from None
 
 
-def _opened_output(path: str, status: os.stat_result | None) -> contextlib.AbstractContextManager[BinaryIO]:
-    """Open the file ``path``, which has ``status``; a regular file is replaced when the block ends."""
+def _opened_output(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    """Open the file ``path``; a regular file is replaced when the block ends."""
     from pressmark.fs.atomic import is_stream
 
     if is_stream(path):  # or a directory, which fails
         return _written(path)
-    return _replaced(path, status)
+    return _replaced(path)
 
 
 @contextlib.contextmanager
@@ -221,19 +221,20 @@ def _written(path: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path``, which has ``status``, unless the block raises."""
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces ``path`` unless the block raises."""
     from pressmark.fs.atomic import Replacement
-    from pressmark.fs.owners import resolved
+    from pressmark.fs.owners import require_replaceable, resolved
 
     # The target of a symbolic link is replaced, not the link.
     try:
         target = resolved(path)
+        status = require_replaceable(target)
     except OSError as error:
         raise CallError(f"{path}: {cause(error)}") from None
     if status is not None and not os.access(target, os.W_OK):
         raise CallError(f"{path}: write-protected; choose another output")
-    new = Replacement(target)
+    new = Replacement(target, like=status)
     try:
         try:
             file = new.open()
@@ -243,7 +244,7 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
             raise CallError(f"{path}: {cause(error)}") from None
         yield file
         try:
-            new.commit(None if status is None else status.st_mode)
+            new.commit()
         except OSError as error:
             raise Failure(f"{path}: {cause(error)}") from None
     finally:

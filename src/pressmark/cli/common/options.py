@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import stat
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -222,8 +224,15 @@ def ledger_words(ledger: fixity.Ledger | None) -> list[str]:
     return [f"{ledger.added:,} read", f"{ledger.found:,} from the ledger (since {ledger.since})"]
 
 
-def output_files(output: str | None) -> Iterator[tuple[int, int]]:
-    """Yield device and inode of the output file, and of temporary files of interrupted runs next to it."""
+def output_files(output: str | None = None) -> Iterator[tuple[int, int]]:
+    """Yield device and inode of the files that the run writes: the output file, with temporary files of interrupted
+    runs next to it, and the files that stdout and stderr are redirected to.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or not a real file
+            status = os.fstat(stream.fileno())
+            if stat.S_ISREG(status.st_mode):
+                yield status.st_dev, status.st_ino
     if output is None or output == "-":
         return
     target = os.path.realpath(output)

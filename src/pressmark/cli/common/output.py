@@ -14,6 +14,7 @@ from pressmark.cli.common.console import Failure, Interrupted, problem_text
 from pressmark.cli.common.files import InputStream, OutputStream, discard_stdout, open_sink
 from pressmark.cli.common.progress import Reporter, progress_mode
 from pressmark.errors import quoted
+from pressmark.fs.gzipped import packed
 
 if TYPE_CHECKING:
     from pressmark.fixity import Outcome
@@ -36,18 +37,20 @@ class Output:
     :param null: items end with NUL instead of a line feed
     :param data: the output is data, such as a manifest; otherwise results, such as the problems of a bag
     :param go_on: continue if the reader closes the pipe, because something is being changed
-    :param path: ``--output``; :data:`None` for stdout
+    :param path: ``--output``, which is compressed if it ends in ``.gz``; :data:`None` for stdout
     :param source: the input, which must not be the output
     :param interrupted: the message of an interrupted command, or a function that returns it
     :param stages: see :class:`~pressmark.cli.common.progress.Reporter`
     :param paths: see :class:`~pressmark.cli.common.progress.Reporter`
     :ivar sink: where the results go
+    :ivar target: compresses for ``sink``, or is ``sink`` itself
     :ivar reporter: shows the progress, and reports failures
     :ivar errors: number of problems that are errors
     :ivar bag: the bag of the following problems, if there are several
     """
 
     sink: OutputStream
+    target: Any
     reporter: Reporter
 
     def __init__(
@@ -76,6 +79,7 @@ class Output:
         self._size = 0
         with contextlib.ExitStack() as stack:
             self.sink = stack.enter_context(open_sink(path, source))
+            self.target = stack.enter_context(packed(self.sink, self.sink.name))
             mode = progress_mode(progress, self.sink, data=data)
             self.reporter = stack.enter_context(Reporter(mode, noun, stages, paths=paths, on_pause=self.flush))
             self._stack = stack.pop_all()
@@ -162,8 +166,8 @@ class Output:
         data, self._held, self._size = b"".join(self._held), [], 0
         if data and not self._is_closed:
             try:
-                self.sink.write(data)
-                self.sink.flush()
+                self.target.write(data)
+                self.target.flush()
             except BrokenPipeError:
                 if not self._go_on:
                     raise

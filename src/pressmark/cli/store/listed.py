@@ -10,8 +10,9 @@ from typing import Any
 from pressmark.cli.common.console import Failure
 from pressmark.cli.common.files import open_source
 from pressmark.errors import FormatError
+from pressmark.fs.gzipped import unpacked
 from pressmark.stores import IngestResult, Store, StoreObject
-from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list, unpacked
+from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list
 
 __all__ = ["listed_identifiers", "store_listed"]
 

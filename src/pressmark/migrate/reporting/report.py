@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 from pressmark.errors import ReportError
 from pressmark.fs.atomic import open_output
+from pressmark.fs.gzipped import packed
 from pressmark.html import check_writable, write_page
 from pressmark.migrate.entry import ROW_KEYS, Entry
 from pressmark.migrate.execution.run_result import Run, Summary, count_rows, outcome_of, summarize
 from pressmark.migrate.planning.plan import Plan
-from pressmark.tabular.formats import packed
 
 __all__ = ["FORMATS", "check_report", "format_of", "replaced", "report"]
 

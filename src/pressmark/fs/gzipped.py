@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pressmark.errors import TableError
 
-__all__ = ["GunzippedStream", "GzippedStream"]
+__all__ = ["MAGIC", "GunzippedStream", "GzippedStream", "is_gzip", "packed", "unpacked"]
+
+MAGIC = b"\x1f\x8b"  # the first bytes of gzip data
 
 READ_BYTES = 1 << 18  # 256 KiB
 GZIP = 16 + zlib.MAX_WBITS  # selects the format of gzip
 LEVEL = 6  # the default of gzip
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Return whether the name of a file ends in ``.gz``."""
+    return os.fspath(path).lower().endswith(".gz")
+
+
+def unpacked(source: Any, name: str) -> Any:
+    """Return the stream of the bytes of ``source``, decompressed if ``name`` ends in ``.gz``."""
+    if not is_gzip(name):
+        return source
+    return GunzippedStream(source, name)
+
+
+@contextmanager
+def packed(sink: Any, name: str) -> Iterator[Any]:
+    """Yield a stream that writes to ``sink``, compressed if ``name`` ends in ``.gz``.
+
+    If the block fails, no end mark is written, so an incomplete file cannot be mistaken for a complete one.
+    """
+    if not is_gzip(name):
+        yield sink
+        return
+    compressed = GzippedStream(sink)
+    yield compressed
+    compressed.finish()
 
 
 class GunzippedStream:
