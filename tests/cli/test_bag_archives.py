@@ -119,6 +119,16 @@ def test_create_an_archive(call: Call, bag: Path) -> None:
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("ending", ["7z", "rar", "lz", "Z", "gz", "tar.xz", "tar.lz", "tar.lz4"])
+def test_endings_of_other_formats(call: Call, bag: Path, ending: str) -> None:
+    """The name of an archive that cannot be written is refused, and makes no directory."""
+    for command in (["bag", "create", "bag", "--nested"], ["bag", "pack", "bag"]):
+        done = call(*command, "-o", f"new.{ending}")
+        assert "cannot be written; use a name that ends with .tar, .tar.gz" in done.stderr
+        assert done.exit_code == 2
+    assert not (bag.parent / f"new.{ending}").exists()
+
+
 def test_source_date_epoch(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An invalid SOURCE_DATE_EPOCH is a usage error; a valid one sets Bagging-Date, also of directories."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")

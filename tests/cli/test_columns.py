@@ -256,6 +256,18 @@ def test_a_long_field(call: Call) -> None:
 # --- usage errors -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("on_error", ["skip", "empty"])
+def test_malformed_lines_of_json_are_left_out(call: Call, on_error: str) -> None:
+    """A line that is not an object cannot have a result; it is named and counted, and the others are mapped."""
+    lines = b'{"id": "a"}\n{"id":\n[1]\n{"x": 1}\n{"id": "b"}\n'
+    result = call("map", "0002", "--format", "jsonl", "--column", "id", "--on-error", on_error, stdin=lines)
+    without = b'{"x": 1, "path": null}\n' if on_error == "empty" else b""
+    assert result.stdout_bytes == b'{"id": "a", "path": "a"}\n' + without + b'{"id": "b", "path": "b"}\n'
+    assert [line.split(":")[2] for line in result.stderr.splitlines()[:-1]] == ["2", "3", "4"]
+    assert result.stderr.endswith("3 of 5 identifiers failed\n")
+    assert result.exit_code == 1
+
+
 NAMES = {"csv": "CSV", "tsv": "TSV", "jsonl": "JSON lines", "pq": "Parquet", "txt": "lines"}
 
 

@@ -364,7 +364,8 @@ def test_what_cannot_be_listed(call: Call, tmp_path: Path) -> None:
     result = call("store", "ls", "store", "--json")
     assert result.exit_code == 1
     assert [line["id"] for line in lines(result.stdout)[:-1]] == ["\n", "abc", None]
-    assert lines(result.stdout)[-1]["summary"]["ok"] is False
+    summary = lines(result.stdout)[-1]["summary"]
+    assert (summary["ok"], summary["errors"], summary["kinds"]) == (False, 1, {"unknown-prefix": 1})
 
 
 def test_what_is_stored_and_goes_on_no_line(call: Call, given: Path) -> None:

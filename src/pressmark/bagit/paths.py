@@ -39,7 +39,11 @@ _ENCODED_LINE_END = re.compile(rb"%(0[ADad])")
 _RAW_PERCENT = re.compile(rb"%(?!25|0[ADad])")
 
 
-_ARCHIVE = re.compile(rb"(?<=[^/])\.(?:zip|tar(?:\.(?:gz|zst|bz2|xz))?|t(?:gz|zst|bz2|xz))\Z", re.IGNORECASE)
+_COMPRESSED = rb"gz|zst|bz2|xz|lz|lz4|lzma|z"
+# Also of formats that are not supported: nobody means a directory.
+_ARCHIVE = re.compile(
+    rb"(?<=[^/])\.(?:zip|7z|rar|(?:tar\.)?(?:%b)|tar|t(?:gz|zst|bz2|xz|lz))\Z" % _COMPRESSED, re.IGNORECASE
+)
 
 
 def archive_ending(path: bytes) -> bytes | None:

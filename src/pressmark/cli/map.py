@@ -89,8 +89,8 @@ and the reason; with -0, "item" and its number replace the line number. With "--
 the run: standard output ends before that {item}, and a file given with -o is not written. With "skip", the line is
 omitted. With "empty", an empty line is written (with --both, the missing column is empty). With "skip" and "empty", the
 last line on standard error counts the failures. In a table, "skip" omits the row, and "empty" leaves the new field
-empty (null in Parquet); the line number is that of the first line of the row, in Parquet the row number (from 1). A row
-with too few or too many fields also fails.
+empty (null in Parquet), but omits a malformed line of JSON; the line number is that of the first line of the row, in
+Parquet the row number (from 1). A row with too few or too many fields also fails.
 
 Exit status: 0 success (also if the reader of a pipe closes it), 1 an item failed, or reading or writing failed, 2 usage
 error (nothing was done), 130 interrupted.

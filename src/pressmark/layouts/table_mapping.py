@@ -64,13 +64,11 @@ def _failures(block: Block, on_error: LineErrors) -> tuple[list[int], list[int] 
     failed = sorted(block.faults)
     if not failed:
         return failed, None, None
-    if on_error == "skip":
-        return failed, [index for index in range(len(block)) if index not in block.faults], None
-    # A row that cannot be written ends the run, even if results may be empty.
-    stop = failed[0] if on_error == "raise" else min(block.unwritable, default=None)
-    if stop is None:
-        return failed, None, None
-    return [index for index in failed if index < stop], list(range(stop)), stop
+    if on_error == "raise":
+        return [], list(range(failed[0])), failed[0]
+    # A malformed row cannot be written, even if results may be empty.
+    left_out = block.faults if on_error == "skip" else block.unwritable
+    return failed, [index for index in range(len(block)) if index not in left_out] if left_out else None, None
 
 
 def _error(bound: BoundKernel, block: Block, index: int) -> IdentifierError | PathError:

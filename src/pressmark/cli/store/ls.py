@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from collections import Counter
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -23,7 +24,7 @@ from pressmark.cli.store.options import (
     write_object,
 )
 from pressmark.errors import quoted
-from pressmark.reports import Problem, Progress, Report
+from pressmark.reports import ERROR, Problem, Progress
 from pressmark.stores import Store
 
 if TYPE_CHECKING:
@@ -92,14 +93,16 @@ def ls_command(
     if version is not None:
         raise CallError("--version: only with IDENTIFIER; specify an object")
     counts = {"objects": 0, "proper": 0}
-    beside = Report()
+    tally: Counter[tuple[str, str]] = Counter()  # of kinds and severities
+    outside = 0
     store = open_store(path, kind, layout, identifiers)
     with Output(progress, "object", as_json=as_json, null=null, data=True) as output:
         failed = 0
 
         def found(problem: Problem) -> None:
-            nonlocal failed
-            beside.add([problem._replace(message="")])
+            nonlocal failed, outside
+            outside += 1
+            tally[problem.kind, problem.severity] += 1
             failed += problem.kind == "unreadable"
             if as_json:
                 output.record(problem.record())
@@ -110,19 +113,30 @@ def ls_command(
             counts["objects"] += 1
             counts["proper"] += record.proper
             failed += record.id is None and as_json
+            tally.update((problem.kind, problem.severity) for problem in record.problems)
             write_object(output, record)
             if counts["objects"] % TELL_EVERY == 0:
                 output.reporter.on_event(Progress(items=counts["objects"]))
-        summary: dict[str, Any] = {**beside.summary(), **counts}
-        summary["ok"] = beside.ok and counts["objects"] == counts["proper"] and not failed
-        output.summary(summary)
+        errors = sum(number for (_kind, severity), number in tally.items() if severity == ERROR)
+        kinds: Counter[str] = Counter()
+        for (kind, _severity), number in sorted(tally.items()):
+            kinds[kind] += number
+        output.summary(
+            {
+                "ok": not errors and counts["objects"] == counts["proper"] and not failed,
+                "errors": errors,
+                "warnings": tally.total() - errors,
+                "kinds": kinds,
+                **counts,
+            }
+        )
     improper = counts["objects"] - counts["proper"]
     text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"
     if improper:
         text += f", {improper:,} improper"
-    if beside.problems:
-        text += f", {format_count(len(beside.problems), 'problem')} outside of objects"
-    if improper or beside.problems:
+    if outside:
+        text += f", {format_count(outside, 'problem')} outside of objects"
+    if improper or outside:
         text += '; run "pressmark store check" for details'
     say(text)
     return Failure.exit_code if failed or output.status else 0
