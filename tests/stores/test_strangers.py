@@ -67,6 +67,37 @@ def test_a_planted_staging_directory(tmp_path: Path, source: Path, kind: str, mo
 
 
 @needs_users
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
+@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+def test_a_team_can_change_what_one_of_them_stores(tmp_path: Path, kind: str, many: bool) -> None:
+    """Every new directory belongs to the team, which may write to it, whatever the mode of the source."""
+    store = made(tmp_path / "store", kind)
+    for path in (tmp_path / "store", *(tmp_path / "store").iterdir()):
+        if path.is_dir():
+            os.chown(path, -1, TEAM)
+            os.chmod(path, 0o2775)
+    (tmp_path / "source" / "sub").mkdir(parents=True)
+    (tmp_path / "source" / "sub" / "a").write_bytes(b"1")
+    for path in (tmp_path / "source" / "sub", tmp_path / "source"):
+        path.chmod(0o755)
+    before = set((tmp_path / "store").rglob("*"))
+    umask = os.umask(0o002)
+    try:
+        if many:
+            with store.ingest() as batch:
+                for number in range(3):
+                    batch.put(f"x:{number}", tmp_path / "source")
+        else:
+            store.put("x:1", tmp_path / "source")
+    finally:
+        os.umask(umask)
+    new = [path for path in set((tmp_path / "store").rglob("*")) - before if path.is_dir()]
+    assert len(new) > 2
+    wrong = [path for path in new if path.stat().st_gid != TEAM or path.stat().st_mode & 0o2020 != 0o2020]
+    assert wrong == []
+
+
+@needs_users
 @pytest.mark.parametrize("kind", WORKSHOPS)
 def test_leftovers_of_another_user(tmp_path: Path, source: Path, kind: str) -> None:
     """Another user's leftovers are reported, and only that user's runs remove them."""

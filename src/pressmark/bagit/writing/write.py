@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
@@ -245,7 +246,12 @@ class NewDirectory:
         if self._fetch_base is None:
             # Bottom-up, because a directory may deny access to its content.
             for path, status in reversed(self._payload.folders):
-                keep_status(os.path.join(self._data, path), status)
+                folder = os.path.join(self._data, path)
+                created = os.lstat(folder).st_mode
+                keep_status(folder, status)
+                if created & stat.S_ISGID:
+                    # A group shares it, and has to be able to change it whatever the source allows.
+                    os.chmod(folder, stat.S_IMODE(created))
         add_tag_files(self._path, contents)
 
     def info(self) -> BagInfo:
