@@ -14,8 +14,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 import shutil
+import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 
-from pressmark import stores
 from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import REMEDIES, BagReport, Cause
@@ -47,6 +45,8 @@ class Findings:
 
 def what_instead(path: bytes) -> str:
     """Return what to do if a directory without bagit.txt was meant to be a bag; empty if it may be a damaged one."""
+    from pressmark import stores  # most directories are bags
+
     names = [os.fsencode(name) for name in os.listdir(path)]
     if PAYLOAD in names or any(map(is_described, names)):
         return ""
@@ -67,6 +67,8 @@ def what_instead(path: bytes) -> str:
 
 def what_to_do(findings: Findings, level: str, bag: bytes | None) -> str:
     """Return what to do about a bag with errors, or if ``bag`` is :data:`None`, about several; on one line."""
+    import shlex  # most bags are valid
+
     name = "BAG" if bag is None else shlex.quote(os.fsdecode(bag))
     errors = Counter({kind: count for (kind, severity), count in findings.report.tally.items() if severity == ERROR})
     if level != "full" and set(errors) == {"oxum-mismatch"}:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import Notice
 from pressmark.cli.common.console import CallError, problem_text
 from pressmark.cli.common.files import open_source
 from pressmark.cli.common.progress import Reporter
 from pressmark.errors import BagError, quoted
-from pressmark.fixity.copying import Copying
 from pressmark.fs.names import is_inside
 from pressmark.reports import ERROR, Problem, Progress
 
@@ -147,6 +145,11 @@ class Listener:
     def __init__(
         self, reporter: Reporter, on_problem: Callable[[Problem], object] | None = None, *, place: bytes = b""
     ) -> None:
+        # Few commands on bags change them.
+        from pressmark.bagit.changes import Notice
+        from pressmark.fixity.copying import Copying
+
+        self._notice, self._copying = Notice, Copying
         self.mode = ""
         self.wrote = self.moved = False
         self.read = Progress()
@@ -165,10 +168,10 @@ class Listener:
             if event.items:
                 self.read = event
             self._reporter.on_event(event)
-        elif isinstance(event, Notice):
+        elif isinstance(event, self._notice):
             self.excluded += event.problem.kind == "excluded"
             self._on_problem(event.problem)
-        elif isinstance(event, Copying):
+        elif isinstance(event, self._copying):
             self.mode = event.mode
             if event.mode != "copy":
                 # Links and clones take no time; reading does.
