@@ -16,6 +16,9 @@ import sys
 import time
 from typing import Any
 
+# Most of what every command imports, while an interrupt ends the process.
+from pressmark import _kernels as _kernels, errors as _errors  # noqa: F401
+
 __all__ = ["main"]
 
 # New objects before a garbage collection: imports create many, and hardly any garbage.

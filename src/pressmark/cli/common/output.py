@@ -14,7 +14,6 @@ from pressmark.cli.common.console import Failure, Interrupted, problem_text
 from pressmark.cli.common.files import InputStream, OutputStream, discard_stdout, open_sink
 from pressmark.cli.common.progress import Reporter, progress_mode
 from pressmark.errors import quoted
-from pressmark.fs.gzipped import packed
 
 if TYPE_CHECKING:
     from pressmark.fixity import Outcome
@@ -79,7 +78,11 @@ class Output:
         self._size = 0
         with contextlib.ExitStack() as stack:
             self.sink = stack.enter_context(open_sink(path, source))
-            self.target = stack.enter_context(packed(self.sink, self.sink.name))
+            self.target = self.sink
+            if path is not None and path.lower().endswith(".gz"):
+                from pressmark.fs.gzipped import packed  # few outputs are compressed
+
+                self.target = stack.enter_context(packed(self.sink, self.sink.name))
             mode = progress_mode(progress, self.sink, data=data)
             self.reporter = stack.enter_context(Reporter(mode, noun, stages, paths=paths, on_pause=self.flush))
             self._stack = stack.pop_all()
