@@ -219,10 +219,32 @@ def test_loops(tmp_path: Path) -> None:
     ]
 
 
+def link_to_each_other(root: Path, count: int) -> None:
+    """Make directories with a file each, and links from each to all others."""
+    for one in range(count):
+        make(root, f"{one}/file")
+        for other in range(count):
+            if other != one:
+                (root / str(one) / f"to-{other}").symlink_to(f"../{other}")
+
+
 @posix
-def test_links_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Directories with links to one another, which multiply files, end at a limit."""
-    monkeypatch.setattr(payload, "LINKED", 1000)
+@pytest.mark.parametrize("count", [9, 12])
+def test_directories_that_link_to_each_other(tmp_path: Path, count: int) -> None:
+    """A few directories with links to each other have more paths than a walk can visit: it ends at a limit."""
+    link_to_each_other(tmp_path / "data", count)
+    paths = found(tmp_path)
+    assert sum(path.endswith(": error links-too-many") for path in paths) == 1
+    assert len(paths) < 8000
+    # Each directory is read by its own name, and behind a link.
+    assert {f"data/{one}/file" for one in range(count)} <= set(paths)
+    for one in range(1, count):
+        assert any(path.endswith(f"/to-{one}/file = data/{one}/file") for path in paths)
+
+
+@posix
+def test_links_that_multiply(tmp_path: Path) -> None:
+    """Two links on each level, which double the files of the next one, end at a limit."""
     levels = 30
     for level in range(levels):
         make(tmp_path, f"data/{level}/file")
@@ -231,9 +253,38 @@ def test_links_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 (tmp_path / "data" / str(level) / name).symlink_to(f"../{level + 1}")
     paths = found(tmp_path)
     assert sum(path.endswith(": error links-too-many") for path in paths) == 1
-    assert len(paths) < 1000 + 5 * levels
+    assert len(paths) < 20_000
     # Everything outside the links is found.
     assert {f"data/{level}/file" for level in range(levels)} <= set(paths)
+
+
+@posix
+def test_links_that_repeat_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is for names that several links lead to, not for those that one link does; it grows with the bag."""
+    monkeypatch.setattr(payload, "LINKED", 30)
+    monkeypatch.setattr(payload, "LINK_COST", 0)
+    make(tmp_path, *(f"data/v3/{number:03}" for number in range(40)))
+    for name in ("current", "latest"):
+        (tmp_path / "data" / name).symlink_to("v3")
+    paths = found(tmp_path)
+    assert {f"data/{name}/039" for name in ("current", "v3")} <= {path.partition(" ")[0] for path in paths}
+    assert [path for path in paths if "error" in path] == ["data/latest/030: error links-too-many"]
+    monkeypatch.setattr(payload, "LINK_COST", 1)
+    assert not [path for path in found(tmp_path) if "error" in path]
+
+
+@posix
+def test_links_to_versions_with_links(tmp_path: Path) -> None:
+    """Several links to a directory of many links to directories, as versions of a collection have, are all followed."""
+    for number in range(500):
+        make(tmp_path, f"data/pool/{number}/file")
+        (tmp_path / "data" / "v3").mkdir(exist_ok=True)
+        (tmp_path / "data" / "v3" / str(number)).symlink_to(f"../pool/{number}")
+    for name in ("current", "latest", "published"):
+        (tmp_path / "data" / name).symlink_to("v3")
+    paths = found(tmp_path)
+    assert sum(path.partition(" ")[0].endswith("/file") for path in paths) == 5 * 500
+    assert not [path for path in paths if "error" in path]
 
 
 @posix

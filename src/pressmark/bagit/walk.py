@@ -24,8 +24,11 @@ __all__ = ["LINKS", "BagEntry", "Exclusion", "UnreadableDirectories", "walk"]
 LINKS = ("inside", "trusted")
 # Number of names that are sorted at once. A larger directory is returned in several sorted runs, to bound memory.
 TOGETHER = 1 << 16
-# Limit for names below links: links to directories can multiply files without bound, with two links on each level.
+# Links to directories can multiply files without bound, with two links on each level. What several links lead to is
+# limited to this number of names, and as many as a link costs for each name that the walk reads for the first time.
 LINKED = 1 << 20  # names
+# A link behind a link to where another link led already costs as much as this number of names: such links multiply.
+LINK_COST = 256  # names
 
 
 class BagEntry(NamedTuple):
@@ -93,21 +96,25 @@ class _Walk:
         self._exclusion = exclusion
         self._order = order
         self._trusted = trusted
-        self._linked = LINKED
+        self._left = LINKED
+        self._is_over = False
+        # Directories that links led to.
+        self._linked: set[Identity] = set()
 
     def found(self) -> Iterator[BagEntry]:
         """Yield all entries, depth first."""
         status = self._base.status(b"")
         # The open directories: only a link or a mount can lead back to one of them.
         above: list[Identity] = [(status.st_dev, status.st_ino)]
-        levels = [self._names(b"", b"", linked=False)]
-        linked = [False]
+        levels = [self._names(b"", b"", is_repeated=False)]
+        # For each of them: is it behind a link, and behind one to where another link led already?
+        behind = [(False, False)]
         while levels:
             found = next(levels[-1], None)
             if found is None:
                 levels.pop()
                 above.pop()
-                linked.pop()
+                behind.pop()
                 continue
             if found.kind != "directory":
                 yield found
@@ -118,16 +125,27 @@ class _Walk:
                 yield _unreadable(found.path, error)
                 continue
             identity = (status.st_dev, status.st_ino)
-            if identity in above:
+            is_link = found.fault is not None
+            is_loop = identity in above
+            is_again = is_loop or (is_link and identity in self._linked)
+            is_behind, is_repeated = behind[-1]
+            if is_behind and is_link and is_again:
+                self._left -= LINK_COST
+            if is_loop:
                 yield BagEntry(found.path, found.real, "", fault=problem("link-loop", found.path))
                 continue
             yield found
+            if is_link:
+                self._linked.add(identity)
             above.append(identity)
-            linked.append(linked[-1] or found.fault is not None)
-            levels.append(self._names(found.path, found.real, linked[-1]))
+            behind.append((is_behind or is_link, is_repeated or is_again))
+            levels.append(self._names(found.path, found.real, behind[-1][1]))
 
-    def _names(self, path: bytes, real: bytes | None, linked: bool) -> Iterator[BagEntry]:
-        """Yield the entries of one directory."""
+    def _names(self, path: bytes, real: bytes | None, is_repeated: bool) -> Iterator[BagEntry]:
+        """Yield the entries of one directory.
+
+        :param is_repeated: it is behind a link to where another link led already
+        """
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
         facts = self._facts(path, real)
@@ -143,12 +161,13 @@ class _Walk:
                         found = BagEntry(prefix + name, None if below is None else below + name, kind, size)
                         self._exclusion.on_match(found)
                         continue
-                    if linked:
-                        self._linked -= 1
-                        if self._linked < 0:
-                            if self._linked == -1:
-                                yield BagEntry(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
-                            return
+                    if self._is_over and is_repeated:
+                        return
+                    self._left += -1 if is_repeated else LINK_COST
+                    if self._left < 0 and is_repeated:
+                        self._is_over = True
+                        yield BagEntry(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
+                        return
                     yield self._one(prefix + name, None if below is None else below + name, kind, size)
                     if not seen.add(collision_key(name)):
                         yield BagEntry(prefix + name, None, "", fault=problem("name-clash", prefix + name))
