@@ -307,9 +307,8 @@ def test_bytes_after_the_end(tmp_path: Path, bag: Path) -> None:
         is_damage = ending == "tar.zst"
         assert kinds(archive) == {"archive-malformed" if is_damage else "archive-extra"}, ending
         assert validate_archive(archive).ok != is_damage
-        if ending != "zip":
-            archive.write_bytes(whole + bytes(5000))
-            assert kinds(archive) == set(), ending
+        archive.write_bytes(whole + bytes(5000))
+        assert kinds(archive) == set(), ending
     plain = (tmp_path / "x.tar").read_bytes().rstrip(b"\0") + bytes(1024 + 511)
     plain = plain[: len(plain) // 512 * 512]
     compressions = [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress), ("zst", compressed)]

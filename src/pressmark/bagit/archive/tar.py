@@ -39,6 +39,12 @@ _FORMATS = {
     **dict.fromkeys((b"ustar\x0000", b"ustar\0\0\0", b"ustar\0  "), 500),
     b"ustar  \0": 345,  # GNU; a time of access would follow, which Python takes for a prefix of the name
 }
+# What these bytes may be, by the magic.
+_BEHIND = {
+    bytes(6): "a prefix of the name",
+    b"ustar\0": "the times of star",
+    b"ustar ": "times of access and change, which Python takes for a prefix of the name",
+}
 # Of their fields, those where some programs end the archive if they are no number, octal or in GNU's binary form.
 _NUMBERS = {
     "mode": slice(100, 108),
@@ -156,7 +162,8 @@ class TarReader:
         if magic not in _FORMATS:
             self._file.damaged(f"header of {quoted(name)}: magic and version {quoted(magic)} of an unknown format")
         if kind != _SPARSE and block.count(0, _FORMATS[magic]) != RECORD - _FORMATS[magic]:  # a sparse file has its map
-            self._file.damaged(f"header of {quoted(name)}: bytes after the fields of its format, such as a prefix")
+            what = f"bytes after the fields of its format, such as {_BEHIND[magic[:6]]}"
+            self._file.damaged(f"header of {quoted(name)}: {what}")
         if not _USUAL_NUMBERS.match(block, 100) or not _USUAL_DEVICES.match(block, 329):
             self._check_numbers(name, block)
         if magic[:6] == b"ustar\0" and (prefix := _text(block[345:500])):

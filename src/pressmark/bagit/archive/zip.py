@@ -173,9 +173,11 @@ class ZipReader:
             self._file.damaged("truncated, or not a zip file: end of central directory not found")
         end = self._file.size - len(tail) + at
         _, disk, first_disk, here, count, size, offset, comment = _END.unpack_from(tail, at)
-        self.extra = len(tail) - at - _END.size - comment
-        if self.extra < 0:
+        behind = tail[at + _END.size + comment :]
+        if len(tail) - at - _END.size < comment:
             self._file.damaged("truncated in the comment")
+        # Zeros are padding to a block.
+        self.extra = len(behind.lstrip(b"\0"))
         if end >= _LOCATOR_64.size and (found := self._find_64(end)) is not None:
             short = (disk, first_disk, here, count, size, offset)
             end, disk, first_disk, here, count, size, offset = found
@@ -188,7 +190,7 @@ class ZipReader:
         if offset + size != end:
             self._file.damaged("wrong offset of the central directory, or bytes before the first member")
         # Some programs take the end whose comment ends the file.
-        if self.extra and tail.count(b"PK\5\6") > 1:
+        if behind and tail.count(b"PK\5\6") > 1:
             self._file.damaged("several ends of the central directory")
         return offset, end, count
 
@@ -321,7 +323,7 @@ class ZipReader:
         return name
 
     def _other_name(self, raw: bytes, extras: dict[int, bytes]) -> bytes | None:
-        """Return the name in an extra field, in UTF-8. Some programs ignore it: only characters outside ASCII differ."""
+        """Return the name in an extra field, in UTF-8; some programs ignore it: only non-ASCII letters may differ."""
         field = extras.get(_EXTRA_NAME)
         if field is None:
             return None
