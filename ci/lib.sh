@@ -82,11 +82,13 @@ stage() {
     cd "build/$1"
 }
 
-# programs NAME...: installs the Debian packages of these names if this user may. Tests of a missing program are skipped.
+# programs NAME[=PACKAGE,...]...: installs the Debian packages of these programs, by default those of the same name, if this
+# user may. Tests of a missing program are skipped.
 programs() {
-    local name missing=() as=
+    local name packages missing=() as=
     for name in "$@"; do
-        command -v "$name" >/dev/null || missing+=("$name")
+        packages=${name#*=}
+        command -v "${name%%=*}" >/dev/null || missing+=(${packages//,/ })
     done
     [ ${#missing[@]} != 0 ] || return 0
     [ "$(id -u)" = 0 ] || as="sudo -n"

@@ -168,8 +168,10 @@ KINDS = Kinds(
         ),
         "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
-        "archive-extra": Kind(
-            WARNING, "", "bytes before, between or after the members of an archive belong to none of them"
+        "archive-extra": Kind(WARNING, "", "bytes after the end of an archive belong to no member"),
+        "archive-junk": Kind(WARNING, "", "archive contains files of an operating system beside the bag, such as ._*"),
+        "archive-unterminated": Kind(
+            WARNING, "", "tar file has no end mark of two blocks of zeros; the manifests prove what is there"
         ),
         # --- leftovers
         "change-unfinished": Kind(ERROR, "", "unfinished change of the bag; run the same command again"),
@@ -274,6 +276,8 @@ REMEDIES = {
     "archive-member": "do not unpack the archive; ask its sender",
     "archive-limit": "unpack the archive if you trust it, and validate the directory",
     "archive-extra": "none required; make sure that the archive is not truncated or extended",
+    "archive-junk": "none required; unpacking leaves them out",
+    "archive-unterminated": "none required; without a tag manifest, make sure that no tag files are missing",
     "change-unfinished": "run the interrupted command again",
 }
 

@@ -74,7 +74,11 @@ def long_name(name: bytes, kind: bytes = b"L") -> bytes:
 
 @dataclass
 class Entry:
-    """A stored member of a zip file. ``extra`` is that of the central directory, ``local`` of the local header."""
+    """A member of a zip file.
+
+    ``extra`` is that of the central directory, ``local`` of the local header; ``packed`` is its content if that is not
+    stored as it is. ``sums`` are CRC, packed size and size in the local header, and ``descriptor`` follows the content.
+    """
 
     name: bytes
     data: bytes
@@ -85,6 +89,10 @@ class Entry:
     local: bytes = b""
     hidden: bytes = b""
     packed: bytes | None = None
+    method: int = 0
+    sums: tuple[int, int, int] | None = None
+    descriptor: bytes = b""
+    disk: int = 0
 
 
 def entry_extra(number: int, data: bytes) -> bytes:
@@ -98,11 +106,14 @@ def zip_of(entries: list[Entry], *, ends: bytes | None = None) -> bytes:
     for one in entries:
         out += one.hidden
         packed = one.data if one.packed is None else one.packed
-        sums = 20, one.flags, 0, 0, 33, zlib.crc32(one.data), len(packed), len(one.data), len(one.name)
+        head = 20, one.flags, one.method, 0, 33
+        sums = zlib.crc32(one.data), len(packed), len(one.data)
         directory += struct.pack("<4sH", b"PK\1\2", one.system << 8 | 20)
-        directory += struct.pack("<5H3L5H2L", *sums, len(one.extra), 0, 0, 0, one.attributes, len(out))
+        lengths = len(one.name), len(one.extra), 0
+        directory += struct.pack("<5H3L5H2L", *head, *sums, *lengths, one.disk, 0, one.attributes, len(out))
         directory += one.name + one.extra
-        out += struct.pack("<4s5H3L2H", b"PK\3\4", *sums, len(one.local)) + one.name + one.local + packed
+        out += struct.pack("<4s5H3L2H", b"PK\3\4", *head, *(one.sums or sums), len(one.name), len(one.local))
+        out += one.name + one.local + packed + one.descriptor
     number = len(entries)
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, number, number, len(directory), len(out), 0)
     return out + directory + (end if ends is None else ends)

@@ -67,14 +67,15 @@ def end_of(archive: Path) -> int:
 @pytest.mark.long
 @pytest.mark.parametrize("ending", CASES)
 def test_truncated_archives(tmp_path: Path, bag: Path, ending: str) -> None:
-    """An archive that is cut before its end mark is never valid."""
+    """An archive that is cut is never valid, except in the end mark of a tar file, where nothing is missing."""
     archive = pack(bag, tmp_path / f"x.{ending}", stored=ending.startswith("stored"))
     whole = archive.read_bytes()
     end = end_of(archive)
     places = {end * number // CUTS for number in range(CUTS)} | set(range(end - 30, end))
     for place in sorted(places):
         archive.write_bytes(whole[:place])
-        assert not is_ok(archive), place
+        is_whole = ending == "tar" and place >= end - 1024
+        assert is_ok(archive) == is_whole, place
     for place in sorted({end, len(whole)}):
         archive.write_bytes(whole[:place])
         assert is_ok(archive), place

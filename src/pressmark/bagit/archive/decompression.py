@@ -47,12 +47,15 @@ class Plain:
         """Return 1 to ``size`` bytes; none at the end of the stream."""
         return self._file.read(min(size, BLOCK))
 
-    def skip(self, size: int) -> None:
-        """Skip ``size`` bytes, or to the end."""
+    def skip(self, size: int) -> bool:
+        """Skip ``size`` bytes, or to the end; return whether there were so many."""
         if self.seekable and size:
-            self._file.seek(min(self._file.position + size, self._file.size))
-        while not self.seekable and size and (piece := self.some(size)):
+            end = self._file.position + size
+            self._file.seek(min(end, self._file.size))
+            return end <= self._file.size
+        while size and (piece := self.some(size)):
             size -= len(piece)
+        return not size
 
     def remainder(self) -> int:
         """Return the number of bytes after the stream, after it has been read to its end."""
@@ -101,10 +104,11 @@ class Compressed:
         self._at += len(piece)
         return piece
 
-    def skip(self, size: int) -> None:
-        """Skip ``size`` bytes, or to the end."""
+    def skip(self, size: int) -> bool:
+        """Skip ``size`` bytes, or to the end; return whether there were so many."""
         while size and (piece := self.some(size)):
             size -= len(piece)
+        return not size
 
     def remainder(self) -> int:
         """Return the number of bytes after the stream, after it has been read to its end."""

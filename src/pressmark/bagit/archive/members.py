@@ -23,7 +23,9 @@ _LARGEST = (1 << 63) - 1  # bytes in a file
 class Limits:
     """Limits for reading an archive: a small file must not fill memory or disk, or take days.
 
-    :ivar members: number of members
+    :ivar members: number of members and directories
+    :ivar small: number of members and directories of a small archive; a larger archive may have one for each byte, as
+        every file of a bag has a digest of at least 16 bytes
     :ivar header: size of an extended header in bytes: long names, PAX records
     :ivar manifests: number of manifests and other files that the draft describes
     :ivar tag_files: total size of these files in bytes; their entries use memory
@@ -33,12 +35,17 @@ class Limits:
     """
 
     members: int = 20_000_000
+    small: int = 20_000
     header: int = 1 << 20  # 1 MiB
     manifests: int = 1000
     tag_files: int = 256 << 20  # 256 MiB
     per_member: int = 1 << 10  # 1 KiB
     expanded: int = 1 << 30  # 1 GiB
     ratio: int = 200
+
+    def rows(self, size: int) -> int:
+        """Return the limit of members and directories for an archive of ``size`` bytes."""
+        return min(self.members, max(self.small, size))
 
     def expansion(self, size: int) -> int:
         """Return the limit of the expanded size for an archive of ``size`` bytes."""
@@ -159,8 +166,9 @@ class ArchiveFile:
 
         :raises ArchiveError: the limit is exceeded
         """
-        if number > self.limits.members:
-            self.exceeded(f"more than {self.limits.members} members")
+        limit = self.limits.rows(self.size)
+        if number > limit:
+            self.exceeded(f"more than {limit} members and directories, in {self.size} bytes")
 
     def count_expanded(self, size: int) -> None:
         """Count expanded bytes.

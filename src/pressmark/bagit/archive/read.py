@@ -17,6 +17,7 @@ from pressmark.bagit.archive.members import Member, clean_name, why_no_link
 from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.archive.table import OCCUPIED, SAME_NAME, MemberTable, Node
 from pressmark.bagit.bag_tags import is_described
+from pressmark.bagit.bagit_txt import NAME as DECLARATION
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import ReportProblems
@@ -25,12 +26,15 @@ from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import NEW
 from pressmark.fixity.outcomes import PROGRESS_EVERY, FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
+from pressmark.fs.names import is_junk
 from pressmark.reports import Progress
 
 __all__ = ["Members", "listed_algorithms", "read_members"]
 
 _REMEMBERED = 1024  # directories
-_TOP = "not exactly one top-level directory; pack the directory of the bag only"
+_AT_TOP = "not exactly one top-level directory"
+_FLAT = "bag has no directory in the archive, its files are at the top; pack the directory of the bag"
+_SHOWN = 3  # names in a message
 
 # A file whose digests are being computed: its name, size, algorithms by number, and offset among the kept tag files.
 _File = tuple[bytes, int, int, int]
@@ -109,7 +113,11 @@ class Members:
         self._directories: set[bytes] = set()
         self._files = self._bytes = 0
         self._described = self._kept = 0  # files that the draft describes, and their bytes
-        self._is_stray = self._is_faulty = False
+        self._is_faulty = False
+        self._tops: list[bytes] = []  # further names beside the top-level directory
+        self._is_flat = False
+        self._junk = 0  # members of an operating system beside it
+        self._first_junk = b""
 
     def read(self, threads: int | None) -> None:
         """Read the archive; see :func:`read_members`."""
@@ -130,12 +138,25 @@ class Members:
         if self._into is not None and not self._is_faulty:
             self._make_links()
         if self._archive.extra:
-            message = f"{self._archive.extra} bytes before, between or after the members belong to none of them"
+            message = f"{self._archive.extra} bytes after the end of the archive belong to no member"
             self._report_problems([problem("archive-extra", b"", message)])
-        if self.top is None or self._is_stray:
+        if not self._archive.is_terminated:
+            self._report_problems([problem("archive-unterminated", b"")])
+        if self._junk:
+            message = f"{self._junk} members of an operating system beside the bag, such as {quoted(self._first_junk)}"
+            self._report_problems([problem("archive-junk", b"", message)])
+        if self.top is None or self._tops:
+            self._report_problems([problem("archive-malformed", b"", self._why_no_top())])
             self.top = None
-            self._report_problems([problem("archive-malformed", b"", _TOP)])
         self._report_progress()
+
+    def _why_no_top(self) -> str:
+        if self._is_flat:
+            return _FLAT
+        names = [*([] if self.top is None else [self.top]), *self._tops]
+        if not names:
+            return f"{_AT_TOP}: the archive is empty"
+        return f"{_AT_TOP}: {', '.join(map(quoted, names[:_SHOWN]))}; pack the directory of the bag only"
 
     # --- members ------------------------------------------------------------------------------------------------------
 
@@ -157,10 +178,17 @@ class Members:
     def _take(self, name: bytes, member: Member) -> FileRange | str | None:
         """Take a member; return a content to be read, or why the member cannot be unpacked."""
         parts = name.split(b"/", 2)
-        if self.top is None:
+        is_directory = len(parts) > 1 or member.kind == "directory"
+        if parts[0] != self.top and member.kind in ("file", "directory") and is_junk(parts[0], directory=is_directory):
+            self._first_junk = self._first_junk or name
+            self._junk += 1
+            return None
+        if self.top is None and is_directory:
             self.top = parts[0]
-        if parts[0] != self.top or (len(parts) == 1 and member.kind != "directory"):
-            self._is_stray = True
+        if parts[0] != self.top or not is_directory:
+            self._is_flat |= parts == [DECLARATION]
+            if parts[0] not in self._tops and len(self._tops) < _SHOWN:
+                self._tops.append(parts[0])
             return None
         try:
             if member.kind == "directory":
@@ -258,11 +286,16 @@ class Members:
             return
         if len(self._directories) >= _REMEMBERED:
             self._directories.clear()
-        try:
-            os.makedirs(self._place(name), exist_ok=True)
-        except FileExistsError as error:
-            raise NotADirectoryError(*error.args) from None
-        self._directories.add(name)
+        missing = [name]
+        while (above := missing[-1].rpartition(b"/")[0]) and above not in self._directories:
+            missing.append(above)
+        for directory in reversed(missing):
+            try:
+                os.mkdir(self._place(directory))
+            except FileExistsError as error:
+                if not os.path.isdir(self._place(directory)):
+                    raise NotADirectoryError(*error.args) from None
+            self._directories.add(directory)
 
     def _make_links(self) -> None:
         for name, target in self._table.links():

@@ -42,14 +42,16 @@ class Archive:
     :ivar format: ``zip``, ``tar``, ``gzip``, ``bzip2``, ``xz`` or ``zstd``; empty if it is unknown
     :ivar size: size of the file in bytes; 0 for a stream
     :ivar seekable: whether members can be listed without reading their content: zip and uncompressed tar files
-    :ivar extra: number of bytes before, between or after the members that belong to none of them; known after the last
+    :ivar extra: number of bytes after the end of the archive that belong to no member; known after the last
         member
+    :ivar is_terminated: whether the end mark of a tar file is complete; known after the last member
     :raises BagError: the file cannot be opened or read
     """
 
     def __init__(self, path: bytes, limits: Limits, stream: BinaryIO | None = None) -> None:
         self.path = path
         self.extra = 0
+        self.is_terminated = True
         self.size = 0
         self._opened = ExitStack()
         self._stamp: tuple[int, int] | None = None
@@ -128,7 +130,7 @@ class Archive:
             self._file.seek(0)
         reader = self._reader()
         yield from reader.members()
-        self.extra = reader.extra
+        self.extra, self.is_terminated = reader.extra, reader.is_terminated
 
     def zip_names(self) -> Iterator[bytes]:
         """Yield the names of the members of a zip file, without reading them; raises the errors of :meth:`members`."""
@@ -194,7 +196,7 @@ def _format(head: bytes, path: bytes) -> str:
             return name
     if len(head) == RECORD and (is_header(head) or not any(head)):
         return "tar"
-    return "zip" if path.lower().endswith(b".zip") else ""  # data may precede the archive
+    return "zip" if path.lower().endswith(b".zip") else ""
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """Read tar files: POSIX (ustar and pax), GNU and Unix V7, strictly and in one pass.
 
-Unlike the standard library, this reader treats these as damage: a header with a wrong checksum in the middle, and a
-missing end mark of two zero blocks. And whatever programs unpack to different files is refused, as
-``tests/bagit/archive/test_ambiguous.py`` lists it: so are sparse files, whose maps each program reads in its own way.
+The tables list what a header may contain. Everything else is refused, and the message names the field: programs unpack
+it to different files, as ``tests/bagit/archive/test_ambiguous.py`` shows.
 """
 
 from __future__ import annotations
@@ -19,27 +18,71 @@ __all__ = ["TarReader", "is_header"]
 
 RECORD = 512  # bytes per block
 _ZEROS = bytes(RECORD)
-_NO_PREFIX = bytes(155)
 
 _KINDS = {
     **dict.fromkeys((b"\0", b"0", b"7"), "file"),
     b"1": "hardlink",
     b"2": "link",
     b"5": "directory",
-    b"D": "directory",  # GNU, with a list of names
     **dict.fromkeys((b"3", b"4", b"6"), "special"),
 }
-# Types of extended headers, which describe the next member.
-_EXTENDED = frozenset((b"L", b"K", b"x", b"X"))
 _GNU_NAME = {b"L": b"path", b"K": b"linkpath"}
-_USTAR = b"ustar\0"
-# Mode, user, group and time, which decide nothing here, but end the archive for programs that cannot read them.
-_NUMBERS = (slice(100, 108), slice(108, 116), slice(116, 124), slice(136, 148))
-_NUMBER = re.compile(rb"[\x80\xff].*| *[0-7]*(?:[ \0].*)?", re.DOTALL)
-# All of them in their usual form, and the size.
-_USUAL_NUMBERS = re.compile(rb"(?:[0-7]{6}[0-7 ]\0){3}.{12}[0-7]{11}[ \0]", re.DOTALL)
+_VOLUME = b"V"  # the name of a volume, of GNU
+_GLOBAL = b"g"
+# Types of extended headers that describe one member, together.
+_EXTENDED = (b"L", b"K", b"LK", b"KL", b"x", b"X")
+_SPARSE = b"S"
+
+# Formats by their magic and version, and where the fields end that they define.
+_FORMATS = {
+    bytes(8): 345,  # Unix V7; GNU tar adds the numbers of devices
+    **dict.fromkeys((b"ustar\x0000", b"ustar\0\0\0", b"ustar\0  "), 500),
+    b"ustar  \0": 345,  # GNU; a time of access would follow, which Python takes for a prefix of the name
+}
+# What these bytes may be, by the magic.
+_BEHIND = {
+    bytes(6): "a prefix of the name",
+    b"ustar\0": "the times of star",
+    b"ustar ": "times of access and change, which Python takes for a prefix of the name",
+}
+# Of their fields, those where some programs end the archive if they are no number, octal or in GNU's binary form.
+_NUMBERS = {
+    "mode": slice(100, 108),
+    "user ID": slice(108, 116),
+    "group ID": slice(116, 124),
+    "size": slice(124, 136),
+    "modification time": slice(136, 148),
+    "major number of a device": slice(329, 337),
+    "minor number of a device": slice(337, 345),
+}
+_NUMBER = re.compile(rb" *[0-7]*[ \0]*|[\x80\xff].*", re.DOTALL)
+_USUAL_NUMBERS = re.compile(rb"(?:[0-7]{6}[0-7 ]\0){3}(?:[0-7]{11}[ \0]){2}")
+_USUAL_DEVICES = re.compile(rb"(?:[0-7]{6}[0-7 ]\0){2}|\0{16}")
+_LARGEST_OCTAL = 8**11 - 1  # bytes in a file
+
+# The records of pax headers that decide nothing else than they say, and the form of their values.
+_ANY = re.compile(rb".*", re.DOTALL)
+_TEXT = re.compile(rb"[^\0]+")
+_INTEGER = re.compile(rb"-?[0-9]{1,20}")
+_TIME = re.compile(rb"-?[0-9]{1,20}(?:\.[0-9]*)?")
+_RECORDS = {
+    **dict.fromkeys((b"path", b"linkpath"), _TEXT),
+    **dict.fromkeys((b"size", b"SCHILY.realsize"), re.compile(rb"[0-9]{1,20}")),
+    **dict.fromkeys((b"mtime", b"atime", b"ctime", b"LIBARCHIVE.creationtime"), _TIME),
+    **dict.fromkeys((b"uid", b"gid"), _INTEGER),
+    **dict.fromkeys((b"SCHILY." + key for key in (b"dev", b"ino", b"nlink", b"devmajor", b"devminor")), _INTEGER),
+    **dict.fromkeys((b"uname", b"gname", b"comment", b"charset", b"SCHILY.fflags", b"MSWINDOWS.rawsd"), _ANY),
+    b"hdrcharset": re.compile(rb"BINARY|ISO-IR 10646 2000 UTF-8"),
+    b"LIBARCHIVE.symlinktype": re.compile(rb"file|dir"),
+}
+_DECISIVE = frozenset((b"path", b"linkpath", b"size"))
+# Beginnings of the names of access lists and attributes.
+_ATTRIBUTES = (b"SCHILY.acl.", b"SCHILY.xattr.", b"LIBARCHIVE.xattr.", b"RHT.security.")
+# Records that a global header may contain.
+_GLOBAL_RECORDS = frozenset((b"comment", b"mtime", b"atime", b"ctime", b"uid", b"gid", b"uname", b"gname"))
 # Beginnings of the keywords of sparse files: of GNU tar, and of Solaris.
-_SPARSE = (b"GNU.sparse.", b"SUN.holesdata")
+_SPARSE_RECORDS = (b"GNU.sparse.", b"SUN.holesdata")
+_LENGTH = re.compile(rb"[1-9][0-9]{0,19} ")
 
 
 class _Header(NamedTuple):
@@ -58,11 +101,14 @@ class TarReader:
     """The members of a tar file.
 
     :param stream: the stream of the tar file, at its start
+    :ivar extra: number of bytes after the end mark that are not padding; known after the last member
+    :ivar is_terminated: whether the end mark of two blocks of zeros is complete; known after the last member
     """
 
     def __init__(self, file: ArchiveFile, stream: Stream) -> None:
         self.seekable = stream.seekable
         self.extra = 0
+        self.is_terminated = True
         self._file = file
         self._stream = stream
         # Remaining bytes of the current member: of its content and of its padding.
@@ -73,29 +119,25 @@ class TarReader:
 
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
-        records: list[tuple[bytes, bytes]] = []
+        records: dict[bytes, bytes] = {}
         held = b""  # types of extended headers for the next member
-        is_open = False
         while (header := self._header()) is not None:
             if header.type in _EXTENDED:
                 held += header.type
-                if held not in (b"L", b"K", b"LK", b"KL", b"x", b"X"):
+                if held not in _EXTENDED:
                     self._file.damaged("several extended headers of a member, which programs combine differently")
-                records += self._records(header)
-                continue
-            if header.type == b"g":
-                self._check_global(self._records(header))
-                continue
-            self._file.count_member()
-            if header.type != b"V":  # GNU volume name
+                records |= self._records(header)
+            elif header.type == _GLOBAL:
+                self._check_global(self._records(header), held)
+            elif header.type == _VOLUME:
+                self._check_volume(header, held)
+            else:
+                self._file.count_member()
                 yield self._member(header, records)
-            elif header.size or held:
-                self._file.damaged("volume name with content or an extended header")
-            records, held = [], b""
-            self._skip()
-            is_open = header.type == b"1" and header.size > 0
-        if is_open:  # elsewhere, the next header shows that none follows
-            self._file.damaged("hard link with content")
+                records, held = {}, b""
+                if not self._stream.skip(self._left + self._padding):
+                    self._file.damaged("truncated in the content of a member")
+                self._left = self._padding = 0
         if held:
             self._file.damaged("extended header without a member at the end")
         self._finish()
@@ -103,97 +145,128 @@ class TarReader:
     # --- headers ------------------------------------------------------------------------------------------------------
 
     def _header(self) -> _Header | None:
-        """Return the next header; :data:`None` at the end mark."""
-        block = self._block()
-        if block == _ZEROS:
-            if self._block() != _ZEROS:
+        """Return the next header; :data:`None` at the end."""
+        block = self._stream.read(RECORD)
+        if not block.strip(b"\0"):
+            second = self._stream.read(RECORD)
+            self.is_terminated = second == _ZEROS
+            if second.strip(b"\0"):
                 self._file.damaged("incomplete end mark: only one block of zeros")
             return None
+        if len(block) < RECORD:
+            self._file.damaged("truncated in a header")
         if not is_header(block):
             self._file.damaged("wrong checksum of a header")
         name = _text(block[:100])
-        if block[345:500] != _NO_PREFIX and block[156:157] != b"S":  # where a sparse file has its map
-            if block[257:263] != _USTAR:
-                self._file.damaged("prefix of a name in a header of another format than ustar")
-            if prefix := _text(block[345:500]):
-                name = prefix + b"/" + name
-        if not _USUAL_NUMBERS.match(block, 100) and not all(_NUMBER.fullmatch(block[field]) for field in _NUMBERS):
-            self._file.damaged("malformed number in a header")
-        return _Header(name, self._number(block[124:136]), block[156:157], _text(block[157:257]))
+        kind, magic = block[156:157], block[257:265]
+        if magic not in _FORMATS:
+            self._file.damaged(f"header of {quoted(name)}: magic and version {quoted(magic)} of an unknown format")
+        if kind != _SPARSE and block.count(0, _FORMATS[magic]) != RECORD - _FORMATS[magic]:  # a sparse file has its map
+            what = f"bytes after the fields of its format, such as {_BEHIND[magic[:6]]}"
+            self._file.damaged(f"header of {quoted(name)}: {what}")
+        if not _USUAL_NUMBERS.match(block, 100) or not _USUAL_DEVICES.match(block, 329):
+            self._check_numbers(name, block)
+        if magic[:6] == b"ustar\0" and (prefix := _text(block[345:500])):
+            name = prefix + b"/" + name
+        return _Header(name, self._size(block[124:136]), kind, _text(block[157:257]))
 
-    def _block(self) -> bytes:
-        block = self._stream.read(RECORD)
-        if len(block) < RECORD:
-            self._file.damaged("truncated: no end mark")
-        return block
+    def _check_numbers(self, name: bytes, block: bytes) -> None:
+        for what, place in _NUMBERS.items():
+            field = block[place]
+            is_blank = what == "size" and not field.strip(b" \0") and b" " in field
+            if not _NUMBER.fullmatch(field) or is_blank or (what == "size" and field[0] == 0xFF):
+                self._file.damaged(f"header of {quoted(name)}: malformed {what} {quoted(field)}")
 
-    def _number(self, field: bytes) -> int:
-        """Return a number in octal or in GNU's binary form."""
+    def _size(self, field: bytes) -> int:
         if field[0] == 0x80:
             return self._file.checked_size(int.from_bytes(field[1:], "big"))
-        digits = field.partition(b"\0")[0].strip(b" ")
-        if digits.strip(b"01234567") or (not digits and field.strip(b"\0")):
-            self._file.damaged("malformed number in a header")
-        return int(digits, 8) if digits else 0
+        return int(field.strip(b" \0") or b"0", 8)
 
-    def _content(self, header: _Header) -> bytes:
-        """Return the content of an extended header."""
+    def _records(self, header: _Header) -> dict[bytes, bytes]:
+        """Return the records of an extended header, with pax keywords."""
         self._file.check_header(header.size)
         data = self._stream.read(header.size)
-        if len(data) < header.size:
+        if len(data) < header.size or not self._stream.skip(-header.size % RECORD):
             self._file.damaged("truncated in an extended header")
-        self._stream.skip(-header.size % RECORD)
-        return data
-
-    def _records(self, header: _Header) -> list[tuple[bytes, bytes]]:
-        """Return the records of an extended header, with pax keywords."""
-        data = self._content(header)
         if header.type in _GNU_NAME:
-            return [(_GNU_NAME[header.type], _text(data))]
-        records = []
+            name = data.rstrip(b"\0")
+            if not name or b"\0" in name:
+                self._file.damaged("long name is empty or contains a NUL")
+            return {_GNU_NAME[header.type]: name}
+        records: dict[bytes, bytes] = {}
         at = 0
         while at < len(data):
-            length, blank, _ = data[at : at + 21].partition(b" ")
-            end = at + int(length) if blank and length.isdigit() else 0
-            key, equals, value = data[at + len(length) + 1 : end].partition(b"=")
+            length = _LENGTH.match(data, at)
+            end = at + int(length[0]) if length else 0
+            key, equals, value = data[length.end() : end].partition(b"=") if length else (b"", b"", b"")
             if not key or not equals or end > len(data) or not value.endswith(b"\n"):
                 self._file.damaged("malformed pax header")
-            records.append((key, value[:-1]))
+            if key in records and not key.startswith(_SPARSE_RECORDS):
+                self._file.damaged(f"repeated pax record {quoted(key)}")
+            records[key] = value[:-1]
             at = end
         return records
 
-    def _check_global(self, records: list[tuple[bytes, bytes]]) -> None:
-        if any(key in (b"path", b"linkpath", b"size") or key.startswith(_SPARSE) for key, _ in records):
-            self._file.damaged("global pax header with a name, size or map")
+    def _check_global(self, records: dict[bytes, bytes], held: bytes) -> None:
+        if held:
+            self._file.damaged("global pax header between an extended header and its member")
+        for key, value in records.items():
+            if key not in _GLOBAL_RECORDS:
+                self._file.damaged(f"global pax record {quoted(key)}, which changes the members")
+            self._check_record(key, value)
+
+    def _check_volume(self, header: _Header, held: bytes) -> None:
+        # Python unpacks a volume name as an empty file.
+        if header.size or held or b"/" in header.name:
+            self._file.damaged("volume name with a directory, with content or with an extended header")
+
+    def _check_record(self, key: bytes, value: bytes) -> None:
+        form = _RECORDS.get(key) or (_ANY if key.startswith(_ATTRIBUTES) else None)
+        if form is None:
+            self._file.damaged(f"unknown pax record {quoted(key)}")
+        if not form.fullmatch(value):
+            self._file.damaged(f"malformed pax record {quoted(key)}")
+
+    def _check_decisive(self, header: _Header, records: dict[bytes, bytes]) -> None:
+        for key, value in records.items():
+            self._check_record(key, value)
+            if b"\0" in value and not _DECISIVE.isdisjoint(records):
+                self._file.damaged(
+                    f"pax record {quoted(key)} with a NUL, where 7-Zip ignores the name or size beside it"
+                )
+        if b"linkpath" in records and not header.target:
+            self._file.damaged(f"target of {quoted(header.name)} in its extended header only; bsdtar unpacks a file")
 
     # --- members ------------------------------------------------------------------------------------------------------
 
-    def _member(self, header: _Header, records: list[tuple[bytes, bytes]]) -> Member:
-        about = dict(records)
-        name, target = about.get(b"path", header.name), about.get(b"linkpath", header.target)
-        size = self._decimal(about[b"size"]) if b"size" in about else header.size
-        kind = _KINDS.get(header.type, "special")
-        if header.type == b"\0" and name.endswith(b"/") and not size:
-            kind = "directory"  # Unix V7 format
-        # Links, directories and devices have no content, whatever the size.
-        has_content = _KINDS.get(header.type, "file") == "file" or header.type == b"D"
-        if header.type == b"S" or (about and any(key.startswith(_SPARSE) for key in about)):
-            what = f"sparse file {quoted(about.get(b'GNU.sparse.name', name))}"
+    def _member(self, header: _Header, records: dict[bytes, bytes]) -> Member:
+        name, target, size = header.name, header.target, header.size
+        is_sparse = header.type == _SPARSE
+        if records:
+            name, target = records.get(b"path", name), records.get(b"linkpath", target)
+            is_sparse |= any(key.startswith(_SPARSE_RECORDS) for key in records)
+        if is_sparse:
+            what = f"sparse file {quoted(records.get(b'GNU.sparse.name', name))}"
             self._file.damaged(f"{what}, which is not supported; unpack the archive, and validate the directory")
-        if records and size and not has_content:
-            self._file.damaged("extended header of a member without content states a size")
-        self._left = size if has_content else 0
-        self._padding = -self._left % RECORD
-        if b"SCHILY.realsize" in about and self._decimal(about[b"SCHILY.realsize"]) != size:
-            self._file.damaged("two sizes of a member")
+        self._check_decisive(header, records)
+        if b"size" in records:
+            size = self._file.checked_size(int(records[b"size"]))
+        # A header has no place for a larger size, and programs leave something else there.
+        if (size != header.size and size <= _LARGEST_OCTAL) or int(records.get(b"SCHILY.realsize", size)) != size:
+            self._file.damaged(f"two sizes of {quoted(name)}")
+        kind = _KINDS.get(header.type)
+        if kind is None:
+            self._file.damaged(f"unknown type {quoted(header.type)} of {quoted(name)}")
+        if header.type == b"\0" and header.name.endswith(b"/"):
+            kind = "directory"  # Unix V7 format
+            if b"path" in records:
+                self._file.damaged(f"directory {quoted(name)} of the format of Unix V7 with an extended header")
+        if size and kind != "file":
+            self._file.damaged(f"{quoted(name)} is no file, but states a size")
+        self._left, self._padding = size, -size % RECORD
         if kind != "file":
             return Member(name, kind, 0, lambda: iter(()), target)
         return Member(name, kind, size, self._blocks, offset=self._file.position if self.seekable else -1)
-
-    def _decimal(self, value: bytes) -> int:
-        if not value.isdigit() or len(value) > 20:
-            self._file.damaged("malformed number in a pax header")
-        return self._file.checked_size(int(value))
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield the content of the member."""
@@ -203,11 +276,6 @@ class TarReader:
                 self._file.damaged("truncated in the content of a member")
             self._left -= len(block)
             yield block
-
-    def _skip(self) -> None:
-        """Skip the rest of the member; the next read shows whether the archive is truncated."""
-        self._stream.skip(self._left + self._padding)
-        self._left = self._padding = 0
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,10 @@
 """Read zip files: the central directory lists the members, and every local header must match it.
 
-The central directory is read as a stream, so memory use does not depend on the number of members. Whatever programs
-unpack to different files is refused, as ``tests/bagit/archive/test_ambiguous.py`` lists it.
+The members follow each other from the first byte to the central directory, so programs that read from a pipe, and know
+the local headers only, find the same. The tables list what a header may contain. Everything else is refused, and the
+message names the field: programs unpack it to different files, as ``tests/bagit/archive/test_ambiguous.py`` shows.
+
+The central directory is read as a stream, so memory use does not depend on the number of members.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from pressmark.errors import quoted
 
 __all__ = ["MAGIC", "ZipReader"]
 
-#: The first bytes of a zip file: a member, or the end of an empty archive. Other data may precede them.
+#: The first bytes of a zip file: a member, or the end of an empty archive.
 MAGIC = (b"PK\3\4", b"PK\5\6")
 
 _END = Struct("<4s4H2LH")
@@ -25,6 +28,7 @@ _END_64 = Struct("<4sQ2H2L4Q")
 _LOCATOR_64 = Struct("<4sLQL")
 _CENTRAL = Struct("<4s6H3L5H2L")
 _LOCAL = Struct("<4s5H3L2H")
+_EXTRA = Struct("<2H")
 _DESCRIPTOR_MARK = b"PK\7\x08"
 _COMMENT_LIMIT = 0xFFFF
 _IS_16, _IS_64 = 0xFFFF, 0xFFFFFFFF
@@ -32,12 +36,25 @@ _IS_16, _IS_64 = 0xFFFF, 0xFFFFFFFF
 _ENCRYPTED, _DESCRIPTOR, _STRONG, _UTF8, _MASKED = 1, 1 << 3, 1 << 6, 1 << 11, 1 << 13
 _STORED, _DEFLATED = 0, 8
 _METHODS = {9: "deflate64", 12: "bzip2", 14: "LZMA", 93: "zstd", 95: "xz"}  # those that others write
-_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE, _EXTRA_TYPE = 0x0001, 0x7075, 0x756E, 0x6C78
-_DECISIVE = (_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE)
 _UNIX = 3
-_UNIX_LIKE = (_UNIX, 19)  # systems with names in bytes
+_UNIX_LIKE = (_UNIX, 19)  # systems with names in bytes: Unix, macOS
+_SYSTEMS = (0, *_UNIX_LIKE, 10, 11, 14)  # and MS-DOS, and three of Windows
 _DOS_LABEL, _DOS_DIRECTORY = 0x08, 0x10  # attributes of a volume label and a directory
 _PARTS = "one of several parts; join them"
+
+_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE = 0x0001, 0x7075, 0x756E
+# Extra fields that change neither name, type nor content of a member, and what of these the others may state.
+_EXTRAS = frozenset(
+    (
+        *(_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE),
+        *(0x000A, 0x5455),  # times
+        *(0x5855, 0x7855, 0x7875),  # times and owners
+        *(0x4453, 0x6375),  # access list of Windows, comment
+        *(0xA220, 0xCAFE, 0xD935),  # padding of Microsoft, mark of Java, alignment of Android
+    )
+)
+_SIZES_64 = (8, 16, 24, 28)  # of the field with numbers of 64 bits
+_NAME_VERSION = b"\1"
 # Flags of the effort of compression.
 _ADVICE = 0b110
 _VERSION = 63  # the last version of the format, 6.3: programs refuse members that need a later one
@@ -64,7 +81,7 @@ class _MemberRecord(NamedTuple):
 class ZipReader:
     """The members of a zip file."""
 
-    seekable = True
+    seekable = is_terminated = True
 
     def __init__(self, file: ArchiveFile) -> None:
         self.extra = 0
@@ -77,23 +94,28 @@ class ZipReader:
 
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
-        runs: list[list[int]] = [[0, 0]]  # start and end of members without a gap between them
+        runs: list[list[int]] = []  # start and end of members without a gap between them
         taken = 0
         for entry in self._entries():
             self._file.count_member()
             begin = self._data_offset(entry)
             end = self._end_of(entry, begin)
-            start = entry.offset + self._before
-            if start == runs[-1][1]:
+            if runs and entry.offset == runs[-1][1]:
                 runs[-1][1] = end
             else:
-                runs.append([start, end])
+                runs.append([entry.offset, end])
             # Zip bombs consist of overlapping members.
-            taken += end - start
+            taken += end - entry.offset
             if taken > self._begin:
                 self._file.damaged("overlapping members")
             yield self._member(entry, begin)
-        self._check_gaps(sorted(runs))
+        ends = [0]
+        for start, end in sorted(runs):
+            if start < ends[-1]:
+                self._file.damaged("overlapping members")
+            self._check_gap(ends[-1], start)
+            ends.append(end)
+        self._check_gap(ends[-1], self._begin)
 
     def _end_of(self, entry: _MemberRecord, begin: int) -> int:
         """Return where a member ends whose content begins at ``begin``: before the central directory."""
@@ -102,32 +124,21 @@ class ZipReader:
             self._file.damaged("content of a member overlaps the central directory")
         return end + self._descriptor(entry, end) if entry.flags & _DESCRIPTOR else end
 
-    def _check_gaps(self, runs: list[list[int]]) -> None:
-        """Count the bytes between members. Programs that read from a pipe unpack members that are hidden there."""
-        ends = [end for _start, end in runs]
-        starts = [*(start for start, _end in runs[1:]), self._begin]
-        for end, start in zip(ends, starts, strict=True):
-            if start < end:
-                self._file.damaged("overlapping members")
-            self.extra += start - end
-            if self._contains_header(end, start):
-                self._file.damaged("member that the central directory does not list")
-
-    def _contains_header(self, start: int, end: int) -> bool:
-        self._file.seek(start)
-        last = b""
-        for block in self._packed(end - start):
-            if b"PK\3\4" in last + block:
-                return True
-            last = block[-3:]
-        return False
+    def _check_gap(self, start: int, end: int) -> None:
+        """Refuse bytes between members: there, programs that read from a pipe unpack others or stop."""
+        if start != end:
+            self._file.damaged(
+                f"{end - start} bytes at offset {start} that belong to no member of the central directory"
+            )
 
     def _member(self, entry: _MemberRecord, begin: int) -> Member:
         kind = {0: "file", 0o100000: "file", 0o120000: "link", 0o040000: "directory"}.get(entry.mode, "special")
         if entry.name.endswith(b"/"):
             kind = "directory"
-        if kind == "directory" and (entry.size or (entry.method == _STORED and entry.packed)):
-            self._file.damaged("directory with content")
+        if kind == "directory" and (entry.packed or entry.size or entry.crc):
+            # Programs of Java compress nothing to two bytes.
+            for _block in self._blocks(entry, begin):
+                self._file.damaged(f"directory {quoted(entry.name)} with content")
         if kind == "link":
             if entry.size > _LINK_LIMIT:
                 self._file.damaged("target of a symbolic link too long")
@@ -162,39 +173,38 @@ class ZipReader:
             self._file.damaged("truncated, or not a zip file: end of central directory not found")
         end = self._file.size - len(tail) + at
         _, disk, first_disk, here, count, size, offset, comment = _END.unpack_from(tail, at)
-        self.extra = len(tail) - at - _END.size - comment
-        if self.extra < 0:
+        behind = tail[at + _END.size + comment :]
+        if len(tail) - at - _END.size < comment:
             self._file.damaged("truncated in the comment")
-        stated = None
+        # Zeros are padding to a block.
+        self.extra = len(behind.lstrip(b"\0"))
         if end >= _LOCATOR_64.size and (found := self._find_64(end)) is not None:
             short = (disk, first_disk, here, count, size, offset)
-            stated, end, disk, first_disk, here, count, size, offset = found
+            end, disk, first_disk, here, count, size, offset = found
             limits = (*[_IS_16] * 4, _IS_64, _IS_64)
             for one, full, limit in zip(short, (disk, first_disk, here, count, size, offset), limits, strict=True):
                 if one not in (full, limit):
                     self._file.damaged("two ends of the central directory that differ")
         if disk or first_disk or here != count:
             self._file.damaged(_PARTS)
-        # Offsets do not include data that precedes the archive.
-        before = end - size - offset
-        if before < 0 or stated not in (None, end, end - before):
-            self._file.damaged("wrong offset of the central directory")
-        self._before = before
-        return end - size, end, count
+        if offset + size != end:
+            self._file.damaged("wrong offset of the central directory, or bytes before the first member")
+        # Some programs take the end whose comment ends the file.
+        if behind and tail.count(b"PK\5\6") > 1:
+            self._file.damaged("several ends of the central directory")
+        return offset, end, count
 
-    def _find_64(self, end: int) -> tuple[int, int, int, int, int, int, int, int] | None:
+    def _find_64(self, end: int) -> tuple[int, int, int, int, int, int, int] | None:
         mark, disk, offset, disks = _LOCATOR_64.unpack(self._at(end - _LOCATOR_64.size, _LOCATOR_64.size))
         if mark != b"PK\6\7":
             return None
         if disk or disks > 1:
             self._file.damaged(_PARTS)
-        # Usually directly before the locator; else where the locator points.
-        for place in (end - _LOCATOR_64.size - _END_64.size, offset):
-            if 0 <= place <= end - _LOCATOR_64.size - _END_64.size:
-                found = _END_64.unpack(self._at(place, _END_64.size))
-                if found[0] == b"PK\6\6" and place + 12 + found[1] == end - _LOCATOR_64.size:
-                    return offset, place, *found[4:]
-        self._file.damaged("malformed end of the central directory")
+        place = end - _LOCATOR_64.size - _END_64.size
+        mark, size, *found = _END_64.unpack(self._at(place, _END_64.size))
+        if mark != b"PK\6\6" or size != _END_64.size - 12 or offset != place:
+            self._file.damaged("malformed 64-bit end of the central directory, or its locator")
+        return place, *found[2:]
 
     def _entries(self) -> Iterator[_MemberRecord]:
         data = b""
@@ -222,23 +232,30 @@ class ZipReader:
 
     def _entry(self, fields: tuple[Any, ...], raw_name: bytes, extra: bytes) -> _MemberRecord:
         _, made_by, needed, flags, method, _time, _date, crc, packed, size = fields[:10]
-        attributes, offset = fields[15:17]
-        extras = self._extras(extra)
+        disk, _internal, attributes, offset = fields[13:17]
+        extras = self._extras(raw_name, extra)
         size, packed, offset = self._wide(extras, size, packed, offset)
         system = made_by >> 8
         name = self._name(raw_name, flags, system, extras)
         if flags & (_ENCRYPTED | _STRONG | _MASKED):
-            self._file.damaged("encrypted member")
+            self._file.damaged(f"encrypted member {quoted(name)}")
+        if flags & ~(_ADVICE | _DESCRIPTOR | _UTF8):
+            self._file.damaged(f"unknown flags {flags:#06x} of {quoted(name)}")
         if method not in (_STORED, _DEFLATED):
             how = f"{quoted(name)} is compressed by {_METHODS.get(method, f'method {method}')}"
             self._file.damaged(f"{how}, which is not supported; unpack the archive, and validate the directory")
         if needed & 0xFF > _VERSION:
             self._file.damaged(f"a member requires version {needed & 0xFF} of the format, later than {_VERSION}")
+        if system not in _SYSTEMS:
+            self._file.damaged(f"unknown system {system} of {quoted(name)}")
+        if disk:
+            self._file.damaged(_PARTS)
         mode = attributes >> 16 & 0o170000
-        self._check_type(name, system, attributes, mode, extras)
+        self._check_type(name, system, attributes, mode)
+        self._check_extra_type(name, mode, extras)
         return _MemberRecord(raw_name, name, system, flags, method, crc, packed, size, mode, offset)
 
-    def _check_type(self, name: bytes, system: int, attributes: int, mode: int, extras: dict[int, bytes]) -> None:
+    def _check_type(self, name: bytes, system: int, attributes: int, mode: int) -> None:
         """Check that all programs take a member for a file, or all for a directory or a link."""
         if name.endswith(b"/"):
             is_clear = mode in (0, 0o040000, 0o100000)
@@ -247,31 +264,31 @@ class ZipReader:
         else:
             is_clear = mode in (0, 0o100000) and not attributes & (_DOS_LABEL | _DOS_DIRECTORY)
         if not is_clear:
-            self._file.damaged("programs disagree whether a member is a file, a directory or a link")
-        self._check_extra_type(mode, extras)
+            self._file.damaged(f"attributes of {quoted(name)}: programs disagree whether it is a file or a directory")
 
-    def _check_extra_type(self, mode: int, extras: dict[int, bytes]) -> None:
+    def _check_extra_type(self, name: bytes, mode: int, extras: dict[int, bytes]) -> None:
         """Check that no extra field states another type."""
-        if _EXTRA_MODE not in extras and _EXTRA_TYPE not in extras:
-            return
-        extra_mode = int.from_bytes(extras.get(_EXTRA_MODE, b"")[4:6], "little") & 0o170000
-        if _EXTRA_TYPE in extras or extra_mode not in (0, mode):
-            self._file.damaged("extra field states another type of a member")
+        if int.from_bytes(extras.get(_EXTRA_MODE, b"")[4:6], "little") & 0o170000 not in (0, mode):
+            self._file.damaged(f"extra field of {quoted(name)} states another type")
 
-    def _extras(self, extra: bytes) -> dict[int, bytes]:
+    def _extras(self, name: bytes, extra: bytes) -> dict[int, bytes]:
+        """Return the extra fields of a member by their numbers."""
         found: dict[int, bytes] = {}
         at = 0
         while at + 4 <= len(extra):
-            number, size = (
-                int.from_bytes(extra[at : at + 2], "little"),
-                int.from_bytes(extra[at + 2 : at + 4], "little"),
-            )
+            number, size = _EXTRA.unpack_from(extra, at)
             if at + 4 + size > len(extra):
-                self._file.damaged("malformed extra field of a member")
-            if number in _DECISIVE and number in found:
-                self._file.damaged("repeated extra field of a member")
+                self._file.damaged(f"malformed extra field {number:#06x} of {quoted(name)}")
+            if number not in _EXTRAS:
+                self._file.damaged(f"unknown extra field {number:#06x} of {quoted(name)}")
+            if number in found:
+                self._file.damaged(f"repeated extra field {number:#06x} of {quoted(name)}")
             found[number] = extra[at + 4 : at + 4 + size]
             at += 4 + size
+        if extra[at:].strip(b"\0"):
+            self._file.damaged(f"malformed extra fields of {quoted(name)}")
+        if _EXTRA_64 in found and len(found[_EXTRA_64]) not in _SIZES_64:
+            self._file.damaged(f"malformed 64-bit sizes of {quoted(name)}")
         return found
 
     def _wide(self, extras: dict[int, bytes], *numbers: int) -> list[int]:
@@ -288,16 +305,13 @@ class ZipReader:
 
     def _name(self, raw: bytes, flags: int, system: int, extras: dict[int, bytes]) -> bytes:
         """Return the name of a member as unpacking would write it."""
-        other = extras.get(_EXTRA_NAME, b"")
-        if other[:1] not in (b"", b"\1"):
-            self._file.damaged("extra field with a name of an unknown version")
-        has_other = bool(other) and int.from_bytes(other[1:5], "little") == zlib.crc32(raw)
+        other = self._other_name(raw, extras)
         if flags & _UTF8:
             name = raw
-            if has_other and other[5:] != raw:
-                self._file.damaged("member with two names")
-        elif has_other:
-            name = other[5:]
+            if other not in (None, raw):
+                self._file.damaged(f"member with two names, {quoted(raw)} and {quoted(other or b'')}")
+        elif other is not None:
+            name = other
         elif system in _UNIX_LIKE:
             return raw
         else:
@@ -305,23 +319,34 @@ class ZipReader:
         try:
             name.decode("utf-8")
         except UnicodeDecodeError:
-            self._file.damaged("name marked as UTF-8 is not UTF-8")
+            self._file.damaged(f"name {quoted(raw)} marked as UTF-8 is not UTF-8")
         return name
+
+    def _other_name(self, raw: bytes, extras: dict[int, bytes]) -> bytes | None:
+        """Return the name in an extra field, in UTF-8; some programs ignore it: only non-ASCII letters may differ."""
+        field = extras.get(_EXTRA_NAME)
+        if field is None:
+            return None
+        other = field[5:]
+        if field[:1] != _NAME_VERSION or int.from_bytes(field[1:5], "little") != zlib.crc32(raw):
+            self._file.damaged(f"extra field with the name of {quoted(raw)} of an unknown version, or of another name")
+        if other != raw and (other.isascii() or other.count(b"/") != raw.count(b"/")):
+            self._file.damaged(f"member with two names, {quoted(raw)} and {quoted(other)}")
+        return other
 
     # --- content ------------------------------------------------------------------------------------------------------
 
     def _data_offset(self, entry: _MemberRecord) -> int:
         """Compare the local header of a member with the central directory; return the offset of the content."""
-        offset = entry.offset + self._before
         mark, _needed, flags, method, _time, _date, crc, packed, size, length, extra_length = _LOCAL.unpack(
-            self._at(offset, _LOCAL.size)
+            self._at(entry.offset, _LOCAL.size)
         )
         rest = self._file.read(length + extra_length)
         if mark != b"PK\3\4" or len(rest) < length + extra_length:
             self._file.damaged("wrong offset of a member in the central directory")
-        extras = self._extras(rest[length:])
+        extras = self._extras(rest[:length], rest[length:])
         size, packed = self._wide(extras, size, packed)
-        self._check_extra_type(entry.mode, extras)
+        self._check_extra_type(entry.name, entry.mode, extras)
         sums, expected = (crc, packed, size), (entry.crc, entry.packed, entry.size)
         # Before a descriptor, programs leave out what they do not know.
         agrees = sums == expected or (
@@ -329,8 +354,8 @@ class ZipReader:
         )
         alike = rest[:length] == entry.raw_name and method == entry.method and not (flags ^ entry.flags) & ~_ADVICE
         if not alike or not agrees or self._name(rest[:length], flags, entry.system, extras) != entry.name:
-            self._file.damaged("header of a member differs from the central directory")
-        begin: int = offset + _LOCAL.size + len(rest)
+            self._file.damaged(f"header of {quoted(entry.name)} differs from the central directory")
+        begin: int = entry.offset + _LOCAL.size + len(rest)
         return begin
 
     def _blocks(self, entry: _MemberRecord, begin: int) -> Iterator[bytes]:

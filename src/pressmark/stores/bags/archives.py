@@ -14,6 +14,7 @@ from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.errors import ArchiveError, BagError
+from pressmark.fs.names import is_junk
 from pressmark.reports import Problem
 
 __all__ = ["SERIALIZED", "Described", "describe", "stem"]
@@ -24,8 +25,6 @@ _NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, ENDINGS)), re.DOTAL
 # An archive whose first members, or first bytes if compressed, contain nothing of a bag is not a bag: a bag of
 # any size has its payload or tag files among them.
 FIRST_MEMBERS = 1000
-# A serialized bag has one top-level directory; macOS adds an AppleDouble file beside it.
-_APPLE_DOUBLE = b"._"
 FIRST_BYTES = 64 << 20  # 64 MiB
 
 
@@ -77,8 +76,9 @@ def _tag_files(archive: Archive) -> dict[bytes, bytes]:
     looked_at = 0
     is_like_a_bag = False
     for number, member in enumerate(archive.members(), 1):
-        top, _, name = clean_name(member.name)[0].partition(b"/")
-        if top and not top.startswith(_APPLE_DOUBLE):
+        top, slash, name = clean_name(member.name)[0].partition(b"/")
+        # A serialized bag has one top-level directory; macOS adds files beside it.
+        if top and not is_junk(top, directory=bool(slash) or member.kind == "directory"):
             tops.add(top)
         if len(tops) > 1 and declarations.NAME not in found:
             break
