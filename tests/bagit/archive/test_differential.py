@@ -269,11 +269,13 @@ def seeds_of_programs(folder: Path, ending: str) -> list[bytes]:
     payload = {b"data/a": b"alpha\n", b"data/" + b"d" * 60 + b"/" + b"n" * 60: b"long\n"}
     source = new_source(folder / "source", payload, linked=True)
     seeds = []
+    archive = folder / f"seed.{ending}"
     for writer in WRITERS.values() if LONG else ():
         if writer.ending == ending and not writer.builds:
+            archive.unlink(missing_ok=True)
             with suppress(Missing, AssertionError):  # a format of short names
-                writer.write(source, folder / "seed")
-                seeds.append((folder / "seed").read_bytes())
+                writer.write(source, archive)
+                seeds.append(archive.read_bytes())
     return seeds
 
 
