@@ -266,7 +266,7 @@ def changed_zip(data: bytes, chance: random.Random) -> bytes:
 
 def seeds_of_programs(folder: Path, ending: str) -> list[bytes]:
     """Return archives of a small bag by the installed programs, in the long form: they depend on the machine."""
-    payload = {b"data/a": b"alpha\n", b"data/" + b"d" * 60 + b"/" + b"n" * 60: b"long\n"}
+    payload = {b"data/" + b"d" * 60 + b"/" + b"n" * 60: b"long\n", b"data/a": b"alpha\n"}
     source = new_source(folder / "source", payload, linked=True)
     seeds = []
     archive = folder / f"seed.{ending}"

@@ -288,7 +288,7 @@ class TarReader:
 
 def is_header(block: bytes) -> bool:
     """Return whether a block of 512 bytes is the header of a member, by its checksum."""
-    field = block[148:156].partition(b"\0")[0].strip(b" ")
+    field = block[148:156].lstrip(b" ").rstrip(b" \0")  # with other bytes, bsdtar leaves out the member
     if not field or field.strip(b"01234567"):
         return False
     unsigned = sum(block) - sum(block[148:156]) + 8 * 0x20
