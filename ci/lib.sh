@@ -94,7 +94,7 @@ programs() {
     [ "$(id -u)" = 0 ] || as="sudo -n"
     { command -v apt-get && $as apt-get -q update; } >build/apt.log 2>&1 || true
     # One that a release lacks must not keep the others away.
-    for name in "${missing[*]}" "${missing[@]}"; do
+    for name in ${missing[1]:+"${missing[*]}"} "${missing[@]}"; do
         # shellcheck disable=SC2086 - the first name is all of them
         if $as apt-get -q install -y --no-install-recommends $name >>build/apt.log 2>&1; then
             [ "$name" != "${missing[*]}" ] || return 0
