@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 # Most of what every command imports, while an interrupt ends the process.
-from pressmark import _kernels as _kernels, errors as _errors  # noqa: F401
+import pressmark._kernels  # noqa: F401
 
 __all__ = ["main"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark.progress_event import Progress
 
-__all__ = ["ERROR", "SEVERITIES", "WARNING", "Kind", "Kinds", "Problem", "Progress", "Report"]
+__all__ = ["ERROR", "SEVERITIES", "WARNING", "Kind", "Kinds", "Problem", "Progress", "Report", "counts_of"]
 
 #: The severity of a violated rule.
 ERROR = "error"
@@ -58,6 +58,18 @@ class Problem(NamedTuple):
         if self.code is None:
             del record["code"]
         return record
+
+
+def counts_of(tally: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+    """Return ``errors``, ``warnings`` and ``kinds`` of a summary.
+
+    :param tally: number of problems by kind and severity
+    """
+    errors = sum([number for (_, severity), number in tally.items() if severity == ERROR])
+    kinds: Counter[str] = Counter()
+    for (kind, _), number in tally.items():
+        kinds[kind] += number
+    return {"errors": errors, "warnings": kinds.total() - errors, "kinds": dict(sorted(kinds.items()))}
 
 
 class Kind(NamedTuple):
@@ -172,10 +184,5 @@ class Report:
 
     def summary(self) -> dict[str, Any]:
         """Return the summary as a JSON object: ``ok``, the number of problems by severity and kind, and the counts."""
-        return {
-            "ok": self.ok,
-            "errors": len(self.errors),
-            "warnings": len(self.problems) - len(self.errors),
-            "kinds": dict(sorted(Counter(problem.kind for problem in self.problems).items())),
-            **self.counts,
-        }
+        tally = Counter((problem.kind, problem.severity) for problem in self.problems)
+        return {"ok": self.ok, **counts_of(tally), **self.counts}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pressmark.errors import short_digest
-from pressmark.reports import ERROR, WARNING, Kind, Kinds, Problem, Report
+from pressmark.reports import ERROR, WARNING, Kind, Kinds, Problem, Report, counts_of
 
 __all__ = [
     "KEEP",
@@ -168,10 +168,12 @@ KINDS = Kinds(
         ),
         "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
-        "archive-extra": Kind(WARNING, "", "bytes after the end of an archive belong to no member"),
-        "archive-junk": Kind(WARNING, "", "archive contains files of an operating system beside the bag, such as ._*"),
+        "archive-extra": Kind(WARNING, "", "bytes after the end of an archive"),
+        "archive-junk": Kind(
+            WARNING, "", "archive contains files that an operating system added beside the bag, such as ._*"
+        ),
         "archive-unterminated": Kind(
-            WARNING, "", "tar file has no end mark of two blocks of zeros; the manifests prove what is there"
+            WARNING, "", "tar file does not end with two blocks of zeros; the manifests show whether files are missing"
         ),
         # --- leftovers
         "change-unfinished": Kind(ERROR, "", "unfinished change of the bag; run the same command again"),
@@ -508,19 +510,16 @@ class BagReport(Report):
 
     def summary(self) -> dict[str, Any]:
         """Return the summary of a report as JSON values; ``omitted`` is the number of problems that were not kept."""
-        errors, total = self._errors(), self.tally.total()
-        kinds: Counter[str] = Counter()
-        for (kind, _), number in self.tally.items():
-            kinds[kind] += number
+        counts = counts_of(self.tally)
+        kinds = Counter(counts.pop("kinds"))
         return {
-            "ok": errors == 0,
-            "errors": errors,
-            "warnings": total - errors,
+            "ok": self.ok,
+            **counts,
             "missing": sum(map(kinds.__getitem__, _MISSING)),
             "changed": sum(map(kinds.__getitem__, _CHANGED)),
             "untracked": sum(map(kinds.__getitem__, _UNTRACKED)),
-            "kinds": dict(sorted((+kinds).items())),
-            "omitted": total - len(self.problems),
+            "kinds": dict(kinds),
+            "omitted": self.tally.total() - len(self.problems),
             **self.counts,
         }
 

@@ -16,7 +16,7 @@ from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
 from pressmark.cli.common.files import open_sink, open_source
 from pressmark.cli.common.layout_options import column_named, layout_option, source_options
-from pressmark.cli.common.options import PROGRESS, THREADS, complete_layouts
+from pressmark.cli.common.options import PROGRESS, THREADS, complete_layouts, json_option, null_option
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import ProgressOutput, Reporter, View, format_bytes, format_count, progress_mode
 from pressmark.cli.common.rich_tables import Table, output_width, print_tables
@@ -101,7 +101,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
     f" Default: {', '.join(DEFAULT_LAYOUTS)}.",
 )
 @source_options
-@click.option("--null", "-0", is_flag=True, help="Identifiers end with NUL instead of a line feed.")
+@null_option("Identifiers end with NUL instead of a line feed.")
 @click.option(
     "--files-per-object",
     metavar="N",
@@ -145,7 +145,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
     " and a walk; and remove the samples.",
 )
 @click.option("--report", metavar="FILE.html", type=click.Path(), help="Write an HTML report.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per layout, then a summary.")
+@json_option("layout")
 @click.option(
     "--temporary",
     metavar="DIR",

@@ -14,6 +14,7 @@ from pressmark.cli.common.options import (
     exclude_options,
     globs_to_exclude,
     interruption_message,
+    json_option,
     ledger_counts,
     ledger_words,
     links_option,
@@ -98,7 +99,7 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     help="Do not report missing files, but count them. If no file exists, this is an error.",
 )
 @exclude_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per problem, then a summary.")
+@json_option("problem")
 def verify_command(
     manifest: str,
     root: bytes | None,

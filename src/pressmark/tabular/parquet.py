@@ -363,7 +363,7 @@ def _options_of(reader: ParquetReader) -> dict[str, Any]:
     columns = [group.column(number) for number in range(group.num_columns)]
     found = {one.path_in_schema: _codec(one.compression) for one in columns}
     if None in found.values():
-        what = "compression of Hadoop or an unknown one cannot be written"
+        what = "compression not supported for writing"
         warnings.warn(f"{reader.name}: {what}; the output is compressed with Zstandard", TableWarning, stacklevel=2)
     codecs = {path: codec or DEFAULT_CODEC for path, codec in found.items()}
     name = reader.schema.names[reader.index]

@@ -360,10 +360,10 @@ def test_ambiguous_zip_files(tmp_path: Path, case: str) -> None:
         ("mode in words", "header of 'bag/data/a': malformed mode '0words\\x00\\x00'"),
         ("unknown record", "unknown pax record 'VENDOR.type'"),
         ("unknown type", "unknown type 'Z' of 'bag/data/z'"),
-        ("hard link with a size", "'bag/data/l' is no file, but states a size"),
+        ("hard link with a size", "'bag/data/l' is not a file, but has a size"),
         ("unknown extra field, local", "unknown extra field 0x000d of 'bag/data/a'"),
         ("flag 12", "unknown flags 0x1000 of 'bag/data/a'"),
-        ("bytes between members", "4 bytes at offset 223 that belong to no member of the central directory"),
+        ("bytes between members", "4 bytes at offset 223 are not listed in the central directory"),
     ],
 )
 def test_the_message_names_the_field(tmp_path: Path, case: str, message: str) -> None:

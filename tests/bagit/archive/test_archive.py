@@ -723,7 +723,7 @@ def test_what_lies_at_the_top(bag: Path, tmp_path: Path, ending: str) -> None:
         [problem] = validate_archive(pack(above, tmp_path / f"x.{ending}", name=".")).problems
         assert (problem.kind, problem.message) == ("archive-malformed", message)
     [problem] = validate_archive(pack(bag, tmp_path / f"x.{ending}", name=".")).problems
-    message = "bag has no directory in the archive, its files are at the top; pack the directory of the bag"
+    message = "files of the bag are at the top of the archive; pack the directory of the bag"
     assert (problem.kind, problem.message) == ("archive-malformed", message)
 
 
@@ -738,7 +738,9 @@ def test_files_of_an_operating_system(bag: Path, tmp_path: Path, ending: str, fi
     archive = pack(above, tmp_path / f"x.{ending}", name=".", first=first)
     report = validate_archive(archive)
     assert [(one.kind, one.severity) for one in report.problems] == [("archive-junk", "warning")]
-    assert re.fullmatch("[45] members of an operating system beside the bag, such as '.*'", report.problems[0].message)
+    assert re.fullmatch(
+        "[45] members that an operating system added beside the bag, such as '.*'", report.problems[0].message
+    )
     unpack(archive, tmp_path / "new")
     assert validate(tmp_path / "new").problems == []
     assert sorted(os.listdir(tmp_path / "new")) == sorted(os.listdir(bag))

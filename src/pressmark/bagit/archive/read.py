@@ -33,7 +33,7 @@ __all__ = ["Members", "listed_algorithms", "read_members"]
 
 _REMEMBERED = 1024  # directories
 _AT_TOP = "not exactly one top-level directory"
-_FLAT = "bag has no directory in the archive, its files are at the top; pack the directory of the bag"
+_FLAT = "files of the bag are at the top of the archive; pack the directory of the bag"
 _SHOWN = 3  # names in a message
 
 # A file whose digests are being computed: its name, size, algorithms by number, and offset among the kept tag files.
@@ -138,13 +138,15 @@ class Members:
         if self._into is not None and not self._is_faulty:
             self._make_links()
         if self._archive.extra:
-            message = f"{self._archive.extra} bytes after the end of the archive belong to no member"
+            message = f"{self._archive.extra} bytes after the end of the archive"
             self._report_problems([problem("archive-extra", b"", message)])
         if not self._archive.is_terminated:
             self._report_problems([problem("archive-unterminated", b"")])
         if self._junk:
             what = "member" if self._junk == 1 else "members"
-            message = f"{self._junk} {what} of an operating system beside the bag, such as {quoted(self._first_junk)}"
+            message = (
+                f"{self._junk} {what} that an operating system added beside the bag, such as {quoted(self._first_junk)}"
+            )
             self._report_problems([problem("archive-junk", b"", message)])
         if self.top is None or self._tops:
             self._report_problems([problem("archive-malformed", b"", self._why_no_top())])

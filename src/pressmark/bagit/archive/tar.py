@@ -136,7 +136,7 @@ class TarReader:
                 yield self._member(header, records)
                 records, held = {}, b""
                 if not self._stream.skip(self._left + self._padding):
-                    self._file.damaged("truncated in the content of a member")
+                    self._file.damaged("truncated inside a member")
                 self._left = self._padding = 0
         if held:
             self._file.damaged("extended header without a member at the end")
@@ -154,7 +154,7 @@ class TarReader:
                 self._file.damaged("incomplete end mark: only one block of zeros")
             return None
         if len(block) < RECORD:
-            self._file.damaged("truncated in a header")
+            self._file.damaged("truncated inside a header")
         if not is_header(block):
             self._file.damaged("wrong checksum of a header")
         name = _text(block[:100])
@@ -212,13 +212,13 @@ class TarReader:
             self._file.damaged("global pax header between an extended header and its member")
         for key, value in records.items():
             if key not in _GLOBAL_RECORDS:
-                self._file.damaged(f"global pax record {quoted(key)}, which changes the members")
+                self._file.damaged(f"global pax record {quoted(key)} would change the members")
             self._check_record(key, value)
 
     def _check_volume(self, header: _Header, held: bytes) -> None:
         # Python unpacks a volume name as an empty file.
         if header.size or held or b"/" in header.name:
-            self._file.damaged("volume name with a directory, with content or with an extended header")
+            self._file.damaged("volume name has a directory, content or an extended header")
 
     def _check_record(self, key: bytes, value: bytes) -> None:
         form = _RECORDS.get(key) or (_ANY if key.startswith(_ATTRIBUTES) else None)
@@ -239,14 +239,14 @@ class TarReader:
             self._check_record(key, value)
             if b"\0" in value and not _DECISIVE.isdisjoint(records):
                 self._file.damaged(
-                    f"pax record {quoted(key)} with a NUL, where 7-Zip ignores the name or size beside it"
+                    f"pax record {quoted(key)} contains a NUL; 7-Zip would ignore the name or size beside it"
                 )
         if b"linkpath" in records and not header.target:
-            self._file.damaged(f"target of {quoted(name)} in its extended header only, where bsdtar unpacks a file")
+            self._file.damaged(f"target of {quoted(name)} is only in its extended header; bsdtar would unpack a file")
         size = self._file.checked_size(int(records.get(b"size", header.size)))
         # A header has no place for a larger size, and programs leave something else there.
         if (size != header.size and size <= _LARGEST_OCTAL) or int(records.get(b"SCHILY.realsize", size)) != size:
-            self._file.damaged(f"two sizes of {quoted(name)}")
+            self._file.damaged(f"{quoted(name)} has two sizes")
         return name, target, size
 
     def _member(self, header: _Header, records: dict[bytes, bytes]) -> Member:
@@ -259,9 +259,9 @@ class TarReader:
         if header.type == b"\0" and header.name.endswith(b"/"):
             kind = "directory"  # Unix V7 format
             if b"path" in records:
-                self._file.damaged(f"directory {quoted(name)} of the format of Unix V7 with an extended header")
+                self._file.damaged(f"directory {quoted(name)} in the format of Unix V7 has an extended header")
         if size and kind != "file":
-            self._file.damaged(f"{quoted(name)} is no file, but states a size")
+            self._file.damaged(f"{quoted(name)} is not a file, but has a size")
         self._left, self._padding = size, -size % RECORD
         if kind != "file":
             return Member(name, kind, 0, lambda: iter(()), target)
@@ -272,7 +272,7 @@ class TarReader:
         while self._left:
             block = self._stream.some(self._left)
             if not block:
-                self._file.damaged("truncated in the content of a member")
+                self._file.damaged("truncated inside a member")
             self._left -= len(block)
             yield block
 

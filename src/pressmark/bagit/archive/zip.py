@@ -127,9 +127,7 @@ class ZipReader:
     def _check_gap(self, start: int, end: int) -> None:
         """Refuse bytes between members: there, programs that read from a pipe unpack others or stop."""
         if start != end:
-            self._file.damaged(
-                f"{end - start} bytes at offset {start} that belong to no member of the central directory"
-            )
+            self._file.damaged(f"{end - start} bytes at offset {start} are not listed in the central directory")
 
     def _member(self, entry: _MemberRecord, begin: int) -> Member:
         kind = {0: "file", 0o100000: "file", 0o120000: "link", 0o040000: "directory"}.get(entry.mode, "special")
@@ -267,9 +265,9 @@ class ZipReader:
             self._file.damaged(f"attributes of {quoted(name)}: programs disagree whether it is a file or a directory")
 
     def _check_extra_type(self, name: bytes, mode: int, extras: dict[int, bytes]) -> None:
-        """Check that no extra field states another type."""
+        """Check that no extra field contradicts its type."""
         if int.from_bytes(extras.get(_EXTRA_MODE, b"")[4:6], "little") & 0o170000 not in (0, mode):
-            self._file.damaged(f"extra field of {quoted(name)} states another type")
+            self._file.damaged(f"extra field of {quoted(name)} contradicts its type")
 
     def _extras(self, name: bytes, extra: bytes) -> dict[int, bytes]:
         """Return the extra fields of a member by their numbers."""
@@ -309,7 +307,7 @@ class ZipReader:
         if flags & _UTF8:
             name = raw
             if other not in (None, raw):
-                self._file.damaged(f"member with two names, {quoted(raw)} and {quoted(other or b'')}")
+                self._file.damaged(f"member has two names: {quoted(raw)} and {quoted(other or b'')}")
         elif other is not None:
             name = other
         elif system in _UNIX_LIKE:
@@ -329,9 +327,11 @@ class ZipReader:
             return None
         other = field[5:]
         if field[:1] != _NAME_VERSION or int.from_bytes(field[1:5], "little") != zlib.crc32(raw):
-            self._file.damaged(f"extra field with the name of {quoted(raw)} of an unknown version, or of another name")
+            self._file.damaged(
+                f"extra field with the name of {quoted(raw)} has an unknown version, or belongs to another name"
+            )
         if other != raw and (other.isascii() or other.count(b"/") != raw.count(b"/")):
-            self._file.damaged(f"member with two names, {quoted(raw)} and {quoted(other)}")
+            self._file.damaged(f"member has two names: {quoted(raw)} and {quoted(other)}")
         return other
 
     # --- content ------------------------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ class ZipReader:
         while size:
             block = self._file.read(min(size, BLOCK))
             if not block:
-                self._file.damaged("truncated in the content of a member")
+                self._file.damaged("truncated inside a member")
             size -= len(block)
             yield block
 

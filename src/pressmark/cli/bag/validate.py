@@ -120,8 +120,8 @@ usage error (nothing was done), 130 interrupted.
 @click.option(
     "--lenient",
     is_flag=True,
-    help="Report as warnings what old tools wrote: blank lines in manifests, and malformed lines in bag-info.txt and"
-    " fetch.txt.",
+    help="Report blank lines in manifests, and malformed lines in bag-info.txt and fetch.txt, as warnings; old tools"
+    " wrote them.",
 )
 @links_option(
     ("inside", "trusted"),

@@ -46,7 +46,6 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Decorator = Callable[[Function], Function]
 
 PROGRESS = click.option(
     "--progress/--quiet",

@@ -363,12 +363,12 @@ class _Sizing:
         self.total: int | None = None
         self._stopped = False
         self._thread = threading.Thread(target=self._run, args=[paths], name="pressmark-sizes", daemon=True)
-        self._is_started = started(self._thread)
+        started(self._thread)
 
     def stop(self) -> None:
         """Stop the thread."""
         self._stopped = True
-        if self._is_started:
+        if self._thread.ident is not None:  # it was started
             self._thread.join()
 
     def _run(self, paths: Callable[[], Iterable[str | bytes | Outcome]]) -> None:

@@ -18,6 +18,7 @@ from pressmark.cli.common.options import (
     check_globs,
     complete_algorithms,
     complete_layouts,
+    json_option,
     parse_algorithms,
     worker_options,
 )
@@ -230,7 +231,7 @@ _REPORT = (
         " repeatable.",
     ),
     click.option("--all", "everything", is_flag=True, help="List all objects, including the migrated ones."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary."),
+    json_option("line"),
     PROGRESS,
 )
 

@@ -24,7 +24,7 @@ from pressmark.cli.store.options import (
     write_object,
 )
 from pressmark.errors import quoted
-from pressmark.reports import ERROR, Problem, Progress
+from pressmark.reports import Problem, Progress, counts_of
 from pressmark.stores import Store
 
 if TYPE_CHECKING:
@@ -117,19 +117,9 @@ def ls_command(
             write_object(output, record)
             if counts["objects"] % TELL_EVERY == 0:
                 output.reporter.on_event(Progress(items=counts["objects"]))
-        errors = sum(number for (_kind, severity), number in tally.items() if severity == ERROR)
-        kinds: Counter[str] = Counter()
-        for (kind, _severity), number in sorted(tally.items()):
-            kinds[kind] += number
-        output.summary(
-            {
-                "ok": not errors and counts["objects"] == counts["proper"] and not failed,
-                "errors": errors,
-                "warnings": tally.total() - errors,
-                "kinds": kinds,
-                **counts,
-            }
-        )
+        summary = {**counts_of(tally), **counts}
+        is_ok = not summary["errors"] and counts["objects"] == counts["proper"] and not failed
+        output.summary({"ok": is_ok, **summary})
     improper = counts["objects"] - counts["proper"]
     text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"
     if improper:
