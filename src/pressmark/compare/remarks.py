@@ -119,14 +119,14 @@ class RemarkFinder:
         absent = set(column.nulls)
         if not self._number and len(column) and not absent.intersection([0]) and _SETTING.fullmatch(column[0]):
             self._note("setting", 0, block.text(0))
-        for index in column.kernels.beyond_ascii(column.batch):
-            if index not in absent:
-                self._look_beyond_ascii(index, column[index])
-        if flags & _ENDS:
-            for index in range(len(column)):
-                item = column[index]
-                if item.strip() != item and index not in absent and item.isascii():
-                    self._note("ends", index, block.text(index))
+        for index in range(len(column)) if flags & _ENDS else column.kernels.beyond_ascii(column.batch):
+            item = column[index]
+            if index in absent:
+                continue
+            if not item.isascii():
+                self._look_beyond_ascii(index, item)
+            elif item.strip() != item:
+                self._note("ends", index, block.text(index))
         if self._is_varied:
             self._add_names(block, bool(flags & _NAMES))
         self._block += 1

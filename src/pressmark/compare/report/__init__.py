@@ -7,7 +7,16 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from pressmark.compare.report.verdict import STORES, STRUCTURES, SYSTEMS, Statement, Verdict, find_defects, judge
+from pressmark.compare.report.verdict import (
+    STORES,
+    STRUCTURES,
+    SYSTEMS,
+    Statement,
+    Verdict,
+    find_defects,
+    judge,
+    safety_of,
+)
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
 from pressmark.html import check_packages, check_writable, embed_json, format_large_number, render_page, write_page
 from pressmark.version import __version__
@@ -21,6 +30,7 @@ __all__ = [
     "find_defects",
     "judge",
     "page_text",
+    "safety_of",
     "write_report",
 ]
 
@@ -71,7 +81,7 @@ def page_text(comparison: ComparisonData) -> str:
         "layouts": comparison.layouts,
         "verdict": judge(comparison),
         "series": pictures(comparison),
-        "defects": [find_defects(one) for one in comparison.layouts],
+        "safety": [safety_of(one, comparison) for one in comparison.layouts],
         "profiles": [one for one in SYSTEMS if one != "unix" and comparison.profile in ("all", one)],
         "growth": [{objects: total for objects, _, total in one.growth.points} for one in comparison.layouts],
         "models": MODELS,
