@@ -18,8 +18,8 @@ import pytest
 
 from pressmark import html as pages, layout, stores
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
-from pressmark.cli.common.rich_tables import Table, print_tables
-from pressmark.cli.compare import DEFAULT_LAYOUTS, _null_ended as null_ended
+from pressmark.cli.common.rich_tables import Table, tables_text
+from pressmark.cli.compare import DEFAULT_LAYOUTS
 from pressmark.compare import Probe, ProbeTimes, comparison as comparing
 
 from .conftest import Call, Run
@@ -61,12 +61,11 @@ def test_json(call: Call, ids: Path) -> None:
 
 def test_item_without_nul(call: Call) -> None:
     """An item without a NUL is cut at the maximum length."""
-    (item,) = null_ended(io.BytesIO(b"x" * (MAX_IDENTIFIER_BYTES + 9)))
-    assert len(item) == MAX_IDENTIFIER_BYTES + 1
-    assert list(null_ended(io.BytesIO(b"a\0\0b\nc\0d"))) == [b"a", b"", b"b\nc", b"d"]
     result = call("compare", "-", "-0", "--layout", "0004", "--json", stdin=b"y" * (MAX_IDENTIFIER_BYTES + 9) + b"\0z")
     (found,), summary = records(result.stdout)
     assert (found["mapped"], found["unmapped"]["count"], summary["identifiers"]) == (1, 1, 2)
+    _, summary = records(call("compare", "-", "-0", "--layout", "0004", "--json", stdin=b"a\0\0b\nc\0d").stdout)
+    assert (summary["identifiers"], summary["distinct"], summary["blank"]) == (4, 4, 1)
 
 
 def test_tables(call: Call, ids: Path) -> None:
@@ -274,6 +273,10 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
         (("empty.txt", "--layout", "0004"), "empty.txt: no identifiers"),
         (("empty.csv", "--column", "id", "--layout", "0004"), "empty.csv: empty file; no header row"),
         (("ids.csv", "--layout", "0004"), "ids.csv: CSV needs --column"),
+        (
+            ("excel.csv", "--column", "id", "--layout", "0004"),
+            "excel.csv: first line 'sep=;' is a setting of Excel; remove it, and name the separator with --delimiter",
+        ),
         (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: column 'no' not found; columns: id"),
         (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 cannot be combined with --column"),
         ((".", "--column", "1", "--layout", "0004"), ".: a directory is opened as a store"),
@@ -286,6 +289,7 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
 def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "ids.txt").write_text("a\n")
     (tmp_path / "ids.csv").write_text("id\na\n")
+    (tmp_path / "excel.csv").write_text("sep=;\r\nid;n\r\na;1\r\n")
     (tmp_path / "empty.txt").touch()
     (tmp_path / "empty.csv").touch()
     (tmp_path / "plain").mkdir()
@@ -301,7 +305,7 @@ def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], me
     [
         ("nowhere/report.html", "'nowhere/report.html': parent directory not found; create it or choose another file"),
         ("folder", "'folder': is a directory; choose a file name"),
-        ("ids.txt", "ids.txt: input and report are the same file; choose another report"),
+        ("ids.txt", "'ids.txt': input and report are the same file; choose another report"),
     ],
 )
 def test_a_report_that_cannot_be_written(call: Call, ids: Path, tmp_path: Path, report: str, message: str) -> None:
@@ -356,18 +360,16 @@ def test_examples_of_one_reason_are_one_row(call: Call, tmp_path: Path) -> None:
     assert re.findall(r"^pairtree  nested  (\d)  ", text, re.MULTILINE) == ["5"]
 
 
-def test_wide_heads_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_heads_are_folded() -> None:
     """A table that is wider than a file has its heads on several lines, and then its rows and columns exchanged."""
     table = Table("T", ["name", *["a rather long head of a column"] * 5])
     table.add("one", *"12345")
-    print_tables(table)
-    lines = capsys.readouterr().out.splitlines()
+    lines = tables_text(table).splitlines()
     assert max(map(len, lines)) <= 120
     assert [line.split() for line in lines if "one" in line] == [["one", *"12345"]]
     wide = Table("T", ["name", *["0123456789"] * 12])
     wide.add("one", *["1"] * 12)
-    print_tables(wide)
-    lines = capsys.readouterr().out.splitlines()
+    lines = tables_text(wide).splitlines()
     assert max(map(len, lines)) <= 120
     assert sum(line.split() == ["0123456789", "1"] for line in lines) == 12
 
@@ -389,8 +391,7 @@ def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: in
     table = Table("T", ["name", "one", "two", "three"])
     table.add("a", "1.1", "1.2", "1.3")
     table.add("b", "2.1", "2.2", "2.3")
-    print_tables(table)
-    text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    text = re.sub(r"\x1b\[[0-9;]*m", "", tables_text(table))
     for number in ("1.1", "1.2", "1.3", "2.1", "2.2", "2.3"):
         assert number in text
     assert all(len(line) <= columns for line in text.splitlines())

@@ -121,6 +121,7 @@ def compare(
     probe: str | os.PathLike[str] | None = None,
     source: str = "",
     crlf: Crlf | None = None,
+    null: bool = False,
     on_event: OnEvent | None = None,
 ) -> Comparison:
     """Compare layouts on the same identifiers.
@@ -150,6 +151,7 @@ def compare(
     :param source: the name of the input, for display
     :param crlf: for a file of lines: ``strip`` removes a byte-order mark and carriage returns before line feeds,
         ``keep`` keeps them as part of the identifiers, None rejects a file that contains them
+    :param null: for a file of lines: identifiers end with NUL instead of a line feed
     :param on_event: called with each :class:`Progress`
     :raises TypeError: ``ids`` has an unsupported type
     :raises ValueError: a parameter is out of range
@@ -186,7 +188,7 @@ def compare(
                 pass
 
         source_ids = _Source(ids)
-        for block in identifier_blocks(source_ids.items, field=field, crlf=crlf):
+        for block in identifier_blocks(source_ids.items, field=field, delimiter=b"\0" if null else b"\n", crlf=crlf):
             lines = b"\n" + block.column.batch.to_lines(b"\n")
             run(partial(distinct.add, block, lines), partial(finder.screen, len(block.column), lines))
             report(Progress("read", items=distinct.items))

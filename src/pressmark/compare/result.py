@@ -10,6 +10,7 @@ last directory of a path is the object's *leaf* directory, the others are *inter
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
@@ -46,6 +47,7 @@ KINDS = ("equal", "case", "normalization", "inside")
 
 #: Number of examples to list: identifiers, groups of each kind, members of a group.
 FIRST = 20
+_QUOTED_OR_NUMBER = re.compile(r"""'[^']*'|"[^"]*"|\d+""")
 # Identifiers and paths in examples are cut at this number of characters.
 _SHOWN = 1000
 
@@ -167,6 +169,13 @@ class Occurrences(_Recorded):
 
     count: int = 0
     first: tuple[Example, ...] = ()
+
+    def different(self) -> tuple[Example, ...]:
+        """Return the first two examples whose reasons differ in more than names and numbers."""
+        found: dict[str, Example] = {}
+        for example in self.first:
+            found.setdefault(_QUOTED_OR_NUMBER.sub("", example.reason), example)
+        return tuple(found.values())[:2]
 
 
 @dataclass(frozen=True)

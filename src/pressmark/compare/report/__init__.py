@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
@@ -18,6 +19,7 @@ from pressmark.compare.report.verdict import (
     safety_of,
 )
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
+from pressmark.errors import ReportError
 from pressmark.html import check_packages, check_writable, embed_json, format_large_number, render_page, write_page
 from pressmark.version import __version__
 
@@ -50,12 +52,16 @@ MODELS = {"exact": "no interim directories", "hashed": "closed form", "count": "
 REPORTED = (10**6, 10**9, 10**12)
 
 
-def check_report(path: str | os.PathLike[str]) -> None:
+def check_report(path: str | os.PathLike[str], source: str | os.PathLike[str] | None = None) -> None:
     """Check that a report can be created and written, before the comparison starts.
 
+    :param source: the file of identifiers, which the report must not replace
     :raises ReportError: a package is missing, or the file cannot be written
     """
     target = os.fspath(path)
+    with suppress(OSError):
+        if source is not None and os.path.samefile(target, source):
+            raise ReportError(target, "input and report are the same file; choose another report")
     check_packages(target, _NEEDS)
     check_writable(target)
 
