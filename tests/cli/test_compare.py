@@ -405,3 +405,63 @@ def test_process(run: Run, tmp_path: Path) -> None:
     done = run("compare", "ids.txt", "--layout", "0004", "--progress")
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"This layout is safe." in done.stdout
+
+
+def test_one_bad_line(call: Call, tmp_path: Path) -> None:
+    """A bad line is named, and the rest is recommended for."""
+    (tmp_path / "ids.txt").write_bytes(b"".join(b"mdp.%d\n" % number for number in range(200)) + b"\nmdp.1\nmdp.2\n")
+    result = call("compare", "ids.txt")
+    assert result.exit_code == 1
+    lines = " ".join(result.stdout.split())
+    assert lines.startswith(
+        "All layouts are safe for all but 1 identifier. - 2 identifiers occur more than once in the input, 4 times in"
+        " total; each counts once. - 1 identifier in the input is empty, item 201; remove it. - All 5 layouts give all"
+        " but 1 identifier a unique path. - Recommended for an OCFL storage root: 0003. Reasons: all but 1 identifier"
+        " has a unique path,"
+    )
+    assert "All layouts: 1 identifier has no path: '' (item 201, identifier is empty)." in lines
+    assert "Next, for an OCFL storage root: pressmark store init ocfl STORE --layout 0003" in lines
+    layouts, summary = records(call("compare", "ids.txt", "--json").stdout)
+    assert {(one["mapped"], one["unmapped"]["count"]) for one in layouts} == {(200, 1)}
+    assert (summary["identifiers"], summary["distinct"], summary["blank"]) == (203, 201, 1)
+    assert summary["verdict"]["recommended"] == "0003"
+
+
+def test_doubtful_identifiers(call: Call, tmp_path: Path) -> None:
+    """Each kind has a sentence, and none changes the exit status."""
+    (tmp_path / "ids.txt").write_bytes("sep=;\n10.1000/A\ndoi:10.1000/a\n a\na\u200bb\n".encode())
+    result = call("compare", "ids.txt", "--layout", "pairtree", "--json")
+    _, summary = records(result.stdout)
+    assert result.exit_code == 0
+    assert [one["kind"] for one in summary["remarks"]] == ["setting", "ends", "invisible", "spelling"]
+    assert summary["verdict"]["word"] == "Safe, but see the remarks"
+
+
+def test_objects_without_a_readable_identifier(call: Call, tmp_path: Path) -> None:
+    """They are counted and skipped."""
+    (tmp_path / "file").write_text("content")
+    store = stores.create("ocfl", tmp_path / "store", layout=layout("0003"))
+    for identifier in ("a", "b"):
+        store.put(identifier, tmp_path / "file")
+    [inventory, *_] = sorted((tmp_path / "store").glob("*/*/*/*/inventory.json"))
+    inventory.write_text("{")
+    result = call("compare", "store", "--layout", "0004", "--json")
+    _, summary = records(result.stdout)
+    assert (result.exit_code, summary["identifiers"], summary["unreadable"]) == (1, 1, 1)
+    assert (
+        result.stderr == 'pressmark: store: 1 object skipped, identifier cannot be read; run "pressmark store check"\n'
+    )
+
+
+def test_a_closed_pipe(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit status is that of the comparison."""
+    from pressmark.cli.common.files import OutputStream
+
+    def write(self: OutputStream, data: bytes) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(OutputStream, "write", write)
+    monkeypatch.setattr("pressmark.cli.common.output.discard_stdout", lambda: None)
+    for layouts, status in (((), 0), (LAYOUTS, 1)):
+        result = call("compare", "ids.txt", *layouts)
+        assert (result.exit_code, result.stdout, result.stderr) == (status, "", "")

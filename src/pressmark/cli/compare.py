@@ -26,7 +26,7 @@ from pressmark.paths import PROFILES
 from pressmark.tabular.formats import chosen_format
 from pressmark.tabular.tables import open_items
 
-__all__ = ["compare_command"]
+__all__ = ["STAGES", "compare_command"]
 
 # Common layouts of storage roots that need no parameters for these identifiers.
 DEFAULT_LAYOUTS = ("pairtree", "0002", "0003", "0003:tupleSize=2,numberOfTuples=2", "0004")
@@ -39,7 +39,7 @@ _COLLISIONS = {
     "normalization": "same except normalization",
     "inside": "nested",
 }
-_STAGES: dict[str, str | tuple[str, str]] = {
+STAGES: dict[str, str | tuple[str, str]] = {
     "read": "reading",
     "map": "mapping",
     "merge": ("sorting", "layout"),
@@ -185,7 +185,7 @@ def compare_command(
     interrupted = "interrupted; run the same command again"
     with (
         _opened(file, null, **source_format) as identifiers,
-        Output(progress, "identifier", as_json=as_json, interrupted=interrupted, stages=_STAGES) as output,
+        Output(progress, "identifier", as_json=as_json, interrupted=interrupted, stages=STAGES) as output,
     ):
         try:
             comparison = compare(
