@@ -181,16 +181,15 @@ def compare(
     with contextlib.ExitStack() as stack:
         distinct = stack.enter_context(DistinctIdentifiers(temporary, share))
         finder = stack.enter_context(RemarkFinder(temporary, share))
-        pool = stack.enter_context(Threads(workers, "pressmark-compare"))
-
-        def run(*steps: Callable[[], object]) -> None:
-            for _ in pool.map(lambda step: step(), steps, ahead=len(steps)):
-                pass
-
+        # The steps of a block are independent; each needs the same step of the block before it.
+        count = min(workers, len(chosen) + 1)
+        pool = stack.enter_context(Threads(count, "pressmark-compare"))
         source_ids = _Source(ids)
         for block in identifier_blocks(source_ids.items, field=field, delimiter=b"\0" if null else b"\n", crlf=crlf):
             lines = b"\n" + block.column.batch.to_lines(b"\n")
-            run(partial(distinct.add, block, lines), partial(finder.screen, len(block.column), lines))
+            steps = [partial(distinct.add, block, lines), partial(finder.screen, len(block.column), lines)]
+            for _ in pool.map(_call, steps):
+                pass
             report(Progress("read", items=distinct.items))
         distinct.find_repetitions()
         counters = [
@@ -200,12 +199,19 @@ def compare(
             for name, layout in zip(unique, chosen, strict=True)
         ]
         sample = _Sample(PROBED if probe is not None else 0)
-        mapped = 0
-        for block in distinct.blocks():
-            run(*(partial(counter.add, block) for counter in counters), partial(finder.look, block))
-            sample.add(block)
-            mapped += block.identifiers
-            report(Progress("map", items=mapped, of_items=len(distinct)))
+
+        def mapping() -> Iterator[Callable[[], object]]:
+            mapped = 0
+            for block in distinct.blocks():
+                yield from (partial(counter.add, block) for counter in counters)
+                yield partial(finder.look, block)
+                sample.add(block)
+                mapped += block.identifiers
+                report(Progress("map", items=mapped, of_items=len(distinct)))
+
+        # So many calls are in flight that a step begins only after the same step of the block before.
+        for _ in pool.map(_call, mapping(), ahead=(len(chosen) + 1) // count):
+            pass
 
         def finish(counter: _LayoutCounter) -> LayoutResult:
             return counter.result(distinct.label, files_per_object, versions, directory_limit)
@@ -236,6 +242,10 @@ def compare(
         machine=_describe_machine(),
         made=made,
     )
+
+
+def _call(step: Callable[[], object]) -> object:
+    return step()
 
 
 def _describe_machine() -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from urllib.parse import unquote_to_bytes
 
 from pressmark.arrow import PackedColumn
 from pressmark.compare.result import FIRST, Example, Remark
@@ -19,13 +18,16 @@ __all__ = ["REMARKS", "RemarkFinder", "canonical_name"]
 #: The kinds of remarks, in report order.
 REMARKS = ("blank", "setting", "encoding", "ends", "invisible", "spelling")
 
-# ASCII white space, and spaces that allow a line break.
-_BLANKS = " \t\n\r\v\f\x85\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
+# White space except no-break spaces.
+_ASCII_BLANKS = (b" ", b"\t", b"\r", b"\v", b"\f")
+_OTHER_BLANKS = "\x85\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
+_BLANKS = f" \t\n\r\v\f{_OTHER_BLANKS}"
 # No-break spaces and hyphen, soft hyphen, zero-width space, word joiner, byte-order mark. Joiners are part of the
 # spelling between letters of Persian and Indian scripts, and in emoji; next to ASCII they are not.
 _INVISIBLE = re.compile(
     "[\xa0\xad\u2007\u200b\u2011\u202f\u2060\ufeff]|(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])"
 )
+_DOUBTFUL = frozenset(f"{_OTHER_BLANKS}\xa0\xad\u2007\u200b\u200c\u200d\u2011\u202f\u2060\ufeff")
 _SETTING = re.compile(rb"(?i)sep=.")
 # Punctuation of Windows-1252 outside ASCII that titles contain.
 _PUNCTUATION = frozenset(
@@ -36,10 +38,22 @@ _DOI = re.compile(
     rb"(?is)(?:doi: ?|urn:doi:|info:doi/|(https?://(?:www\.|dx\.)?doi\.org/))?(10\.[0-9]{4,9}(?:\.[0-9]+)*(?:/|%2f).+)"
 )
 _ARK = re.compile(rb"(?is)(?:https?://[^/]+/)?ark:/?([0-9a-z]{5,})/(.+)")
-# Beginnings of DOIs and ARKs in lower case, after a line feed: the lists that contain one of them only, without upper
-# case and hyphens, have one spelling of each name.
-_FORMS = (b"\n10.", b"\ndoi:", b"urn:doi:", b"info:doi/", b"//doi.org/", b"dx.doi.org/", b"\nark:", b"/ark:")
-_ENDS, _NAMES = 1, 2
+_ESCAPE = re.compile(rb"(?i)%([0-9a-f]{2})")
+# Where these are not in a block, in lower case, it has no DOIs and ARKs.
+_HINTS = (b"\n10.", b"doi", b"\nark:", b"/ark:")
+# If all DOIs and ARKs have at most one of these, and neither upper case, hyphens nor resolvers, each has one spelling.
+_FORMS = (
+    b"\n10.",
+    b"\ndoi:1",
+    b"\ndoi: ",
+    b"urn:doi:",
+    b"info:doi/",
+    b"//doi.org/",
+    b"//www.doi.org/",
+    b"//dx.",
+    b"\nark:/",
+)
+_LOOK, _NAMES = 1, 2
 
 
 def canonical_name(identifier: bytes) -> bytes | None:
@@ -53,7 +67,10 @@ def canonical_name(identifier: bytes) -> bytes | None:
     """
     found = _DOI.fullmatch(identifier)
     if found is not None:
-        return b"doi:" + (unquote_to_bytes(found[2]) if found[1] else found[2]).lower()
+        name = found[2]
+        if found[1]:  # a URL
+            name = _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), name)
+        return b"doi:" + name.lower()
     found = _ARK.fullmatch(identifier)
     return None if found is None else b"ark:%b/%b" % (found[1].lower(), found[2].replace(b"-", b""))
 
@@ -97,21 +114,33 @@ class RemarkFinder:
         :param lines: the identifiers, each between line feeds
         """
         flags = 0
-        if lines.count(b"\n") != count + 1 or any(
-            byte in lines and (byte + b"\n" in lines or b"\n" + byte in lines)
-            for byte in (b" ", b"\t", b"\r", b"\v", b"\f")
+        if (
+            lines.count(b"\n") != count + 1
+            or any(one in lines and (one + b"\n" in lines or b"\n" + one in lines) for one in _ASCII_BLANKS)
+            or (not lines.isascii() and self._is_doubtful(lines))
         ):
-            flags |= _ENDS
+            flags |= _LOOK
         lower = lines.lower()
-        forms = {form for form in _FORMS if form in lower}
-        if forms:
+        hints = [hint in lower for hint in _HINTS]
+        if any(hints):
             flags |= _NAMES
-            if b"\nark:" in forms and lower.count(b"\nark:") != lower.count(b"\nark:/"):
-                forms.add(b"\nark:/")
-            self._forms |= forms
-            has_hyphens = b"-" in lines and (b"\nark:" in forms or b"/ark:" in forms)
-            self._is_varied |= len(self._forms) > 1 or lower != lines or has_hyphens
+            self._forms.update(form for form in _FORMS if form in lower)
+            is_ark, is_resolved = hints[2:]
+            if is_ark and lower.count(b"\nark:") != lower.count(b"\nark:/"):
+                self._forms.add(b"\nark:")
+            # Spellings of a URL differ in escapes and scheme, too.
+            is_varied = is_resolved or (is_ark and b"-" in lines) or (hints[1] and (b"%" in lines or b"http:" in lower))
+            self._is_varied |= is_varied or len(self._forms) > 1 or lower != lines
         self._screened.append(flags)
+
+    def _is_doubtful(self, lines: bytes) -> bool:
+        """Return whether to look at single identifiers of a block beyond ASCII."""
+        try:
+            text = lines.decode()
+        except UnicodeDecodeError:
+            return True
+        self._has_utf8 = True
+        return any(character in text for character in _DOUBTFUL)
 
     def look(self, block: Block) -> None:
         """Look at the identifiers of a block, in the order of :meth:`screen`; nulls are left out."""
@@ -119,7 +148,7 @@ class RemarkFinder:
         absent = set(column.nulls)
         if not self._number and len(column) and not absent.intersection([0]) and _SETTING.fullmatch(column[0]):
             self._note("setting", 0, block.text(0))
-        for index in range(len(column)) if flags & _ENDS else column.kernels.beyond_ascii(column.batch):
+        for index in range(len(column)) if flags & _LOOK else ():
             item = column[index]
             if index in absent:
                 continue
