@@ -70,13 +70,16 @@ More examples:
 
 FILE is a list of identifiers: lines (with -0, NUL-terminated); a column of CSV, TSV, JSON lines or Parquet (--column);
 or "-" for standard input. All formats except Parquet can be gzipped. Nulls in Parquet and JSON lines are skipped. If
-FILE is a directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and not
-kept in memory.
+FILE is a directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and kept
+in a temporary file, not in memory.
 
 "collide" counts identifiers that share a path with another identifier; "nested" counts identifiers whose object is
 inside another object, or contains one; "collide, no case" counts identifiers that share a path on a file system that
 ignores case or Unicode normalization; "not mapped" counts identifiers without a path. An identifier that occurs more
-than once counts once.
+than once counts once. A layout that is safe for all but a few identifiers is recommended for the rest.
+
+The verdict also names identifiers that are doubtful under every layout: empty ones, blanks at the ends, no-break and
+zero-width characters, several spellings of one DOI or ARK, text that is not UTF-8, and the line "sep=" of Excel.
 
 "directories" counts all directories that the objects need below the root of the store. Inodes are counted for OCFL,
 Pairtree or Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also
