@@ -173,7 +173,7 @@ def test_encodings() -> None:
 @pytest.mark.parametrize(
     ("data", "kinds", "elements"),
     [
-        (b"A: b\n\nC: d\n", ["info-malformed"], [("A", "b"), ("C", "d")]),
+        (b"A: b\n\nC: d\n", ["info-blank-line"], [("A", "b"), ("C", "d")]),
         (b"no colon\n", ["info-malformed"], []),
         (b": value\n", ["info-malformed"], []),
         (b" folded: what\nA: b\n", ["info-whitespace"], [("folded", "what"), ("A", "b")]),

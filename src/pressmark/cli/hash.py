@@ -124,7 +124,7 @@ def hash_command(
 
     def files(on_excluded: OnExcluded = lambda _path: None) -> Iterator[str | bytes | Outcome]:
         for path in paths:
-            yield from walk(path, links=links, leave_out=leave_out, exclude=globs, on_excluded=on_excluded)
+            yield from walk(path, links=links, leave_out=leave_out, exclude=globs, once=True, on_excluded=on_excluded)
 
     with (
         open_ledger(ledger, names, paths) as journal,

@@ -130,6 +130,7 @@ class HashFiles:
             links=self.links,
             leave_out=leave_out,
             exclude=self.exclude,
+            once=True,
             on_excluded=lambda path: on_excluded(name(os.fsencode(path))),
         )
         for found in files:

@@ -20,6 +20,7 @@ def walk(
     leave_out: Collection[tuple[int, int]] = (),
     beneath: Directory | None = None,
     exclude: Sequence[str] | str = (),
+    once: bool = False,
     on_excluded: Callable[[str | bytes], object] = lambda _path: None,
 ) -> Iterator[str | bytes | Outcome]:
     """Yield the path of every file under ``root``, or ``root`` itself if it is not a directory.
@@ -30,15 +31,16 @@ def walk(
 
     :param root: the top directory; the type of the paths, :class:`str` or :class:`bytes`, is that of ``root``
     :param links: ``"follow"`` symbolic links to files and directories, ``"skip"`` them, or ``"refuse"`` them with an
-        outcome for each; ``root`` itself is followed unless links are refused. Of several links to one directory, only
-        the first is followed: a directory is read at most once by its own name, and once through a link
+        outcome for each; ``root`` itself is followed unless links are refused
     :param leave_out: device and inode of files to skip, such as the output and the ledger of the run
     :param beneath: a directory from :func:`~pressmark.fs.beneath.open_directory` that ``root`` and the yielded paths
         are relative to; ``root`` may be ``"."``. No link is followed: ``"follow"`` means ``"refuse"``
     :param exclude: globs of the names of files and directories below ``root`` to leave out, such as ``.DS_Store``; a
         directory is left out with everything in it
-    :param on_excluded: called with the path of each; that of a directory ends with a slash. Also called with that of
-        each link to a directory that another link led to
+    :param once: of several links to one directory, follow only the first: directories that link to each other have more
+        paths than anyone can wait for
+    :param on_excluded: called with the path of each; that of a directory ends with a slash. With ``once`` also called
+        with that of each link that is not followed
     :raises ValueError: an argument is invalid
     """
     if links not in ("follow", "skip", "refuse"):
@@ -59,6 +61,7 @@ def walk(
             leave_out=leave_out,
             beneath=beneath is not None,
             is_excluded=is_excluded,
+            once=once,
             on_excluded=on_excluded,
         )
         yield from found.files(os.fspath(root))

@@ -99,7 +99,7 @@ def verify(
     opened = "refuse" if links == "refuse" else "follow"
     known: _Known | None = None
     if base is not None:
-        others = partial(walk, base, links=links, leave_out=leave_out, exclude=exclude)
+        others = partial(walk, base, links=links, leave_out=leave_out, exclude=exclude, once=True)
         known = _Known(base, links != "refuse")
     # All names are opened from here, so that none leads through a link.
     top = real = None
@@ -344,7 +344,7 @@ class _Known:
         if not self._knows_targets:
             # Asking of each file in the list whether it is a link takes long; most directories have no other files.
             self._knows_targets = True
-            for item in walk(self._root):
+            for item in walk(self._root, once=True):
                 if not isinstance(item, Outcome) and self._spelled(os.fsencode(item)) in self._paths:
                     self._add_target(os.fsencode(item))
             return path in self

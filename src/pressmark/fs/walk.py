@@ -39,13 +39,13 @@ class Walk(Generic[Failure]):
     :param failed: returns the item to yield for a path that cannot be read; called with the path, a kind of
         :mod:`pressmark.fs.file_errors` or :data:`None`, and if it is :data:`None` an ``errno``
     :param links: ``"follow"`` symbolic links to files and directories (if ``opener`` does), ``"skip"`` them, or
-        ``"refuse"`` them; the top is followed unless links are refused. Of several links to one directory, only the
-        first is followed
+        ``"refuse"`` them; the top is followed unless links are refused
     :param leave_out: device and inode of files to skip
     :param beneath: paths are relative to the directory of ``opener``
     :param is_excluded: returns whether to skip files and directories with a name; the top is not skipped
-    :param on_excluded: called with the path of each, a directory with a slash at its end; also with that of each link
-        to a directory that another link led to
+    :param once: of several links to one directory, follow only the first
+    :param on_excluded: called with the path of each, a directory with a slash at its end; with ``once`` also with that
+        of each link that is not followed
     """
 
     def __init__(
@@ -57,8 +57,10 @@ class Walk(Generic[Failure]):
         leave_out: Collection[tuple[int, int]] = (),
         beneath: bool = False,
         is_excluded: Callable[[str], object] | None = None,
+        once: bool = False,
         on_excluded: Callable[[str | bytes], object] = lambda _path: None,
     ) -> None:
+        self._once = once
         self._opener = opener
         self._failed = failed
         self._links = links
@@ -118,7 +120,7 @@ class Walk(Generic[Failure]):
                     if identity in above:
                         yield self._failed(path, "directory-loop", 0)
                         continue
-                    if is_link:
+                    if is_link and self._once:
                         if identity in linked:
                             self._on_excluded(os.path.join(path, path[:0]))
                             continue

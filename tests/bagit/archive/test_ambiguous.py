@@ -104,6 +104,7 @@ TARS: dict[str, bytes] = {
     "directory with a list of names": tar_of(FILE, header(b"bag/d/", 0, b"D", magic=GNU)),
     "directory with a size": tar_of(FILE, header(b"bag/d/", 512, b"5")),
     "block of zeros in the middle": tar_of(bytes(512), FILE),
+    "bytes after a checksum": tar_of(FILE[:155] + b"$" + FILE[156:]),
     "mode after a NUL": tar_of(header(NAME, len(A), mode=(100, b"\x0000644\0\0")) + FILE[512:]),
     "bytes after a number": tar_of(header(NAME, len(A), mode=(100, b"  644 \0x")) + FILE[512:]),
     "two long names": tar_of(long_name(b"bag/data/z"), long_name(NAME), OTHER),

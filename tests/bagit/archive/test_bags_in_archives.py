@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import shutil
 import sys
 import tarfile
 import threading
@@ -80,6 +81,18 @@ def test_tag_files_of_an_archive(tmp_path: Path, bag: Path, ending: str) -> None
     for change in (found.update, found.complete, lambda: bagit.update(archive), lambda: bagit.complete(archive)):
         with pytest.raises(BagError, match="pressmark bag unpack"):
             change()
+
+
+def test_a_warning_opens(tmp_path: Path, bag: Path) -> None:
+    """An archive with bytes behind its end, without an end mark, or with files of macOS beside the bag, is opened."""
+    archive = pack(bag, tmp_path / "x.tar")
+    whole = archive.read_bytes()
+    for data in (whole + b"behind", whole.rstrip(b"\0") + bytes(-len(whole.rstrip(b"\0")) % 512)):
+        archive.write_bytes(data)
+        assert bagit.open(archive).info.get("Contact-Name") == "Jane"
+    above = shutil.copytree(bag, tmp_path / "above" / "bag").parent
+    (above / "._bag").write_bytes(b"x")
+    assert bagit.open(pack(above, archive, name=".")).info.get("Contact-Name") == "Jane"
 
 
 def test_archives_that_are_no_bags(tmp_path: Path, bag: Path) -> None:

@@ -19,6 +19,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count, takewhile
 from pathlib import Path
 from time import monotonic
@@ -34,6 +35,7 @@ from support.effort import LONG
 from .handmade import END, Entry, entry_extra, file, header, long_name, pax, tag_files, zip_of
 from .packing import HAS_ZSTD, compressed
 from .test_ambiguous import CLEAR, CLEAR_ZIPS
+from .writers import WRITERS, Missing, new_source
 
 Program = Callable[[Path, Path], bool]  # unpacks an archive into a directory; returns whether it accepts the archive
 
@@ -262,6 +264,21 @@ def changed_zip(data: bytes, chance: random.Random) -> bytes:
     return bytes(found)
 
 
+def seeds_of_programs(folder: Path, ending: str) -> list[bytes]:
+    """Return archives of a small bag by the installed programs, in the long form: they depend on the machine."""
+    payload = {b"data/" + b"d" * 60 + b"/" + b"n" * 60: b"long\n", b"data/a": b"alpha\n"}
+    source = new_source(folder / "source", payload, linked=True)
+    seeds = []
+    archive = folder / f"seed.{ending}"
+    for writer in WRITERS.values() if LONG else ():
+        if writer.ending == ending and not writer.builds:
+            archive.unlink(missing_ok=True)
+            with suppress(Missing, AssertionError):  # a format of short names
+                writer.write(source, archive)
+                seeds.append(archive.read_bytes())
+    return seeds
+
+
 def drawn_tar(chance: random.Random) -> bytes:
     """Return a tar file of a bag whose one member has a header with drawn fields."""
 
@@ -387,7 +404,7 @@ needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="c
 def test_changed_tar_files(tmp_path: Path, seed: int) -> None:
     """Plain and compressed tar files, which are decompressed by other programs."""
     chance = random.Random(seed)
-    seeds = list(CLEAR.values())
+    seeds = list(CLEAR.values()) + seeds_of_programs(tmp_path, "tar")
     valid = 0
     for number in trials(seed):
         data = drawn_tar(chance) if chance.random() < 0.5 else changed_tar(chance.choice(seeds), chance)
@@ -410,7 +427,7 @@ def test_changed_tar_files(tmp_path: Path, seed: int) -> None:
 def test_changed_zip_files(tmp_path: Path, seed: int) -> None:
     """Zip files with changed bytes, or with drawn fields."""
     chance = random.Random(seed)
-    seeds = zip_seeds(tmp_path)
+    seeds = zip_seeds(tmp_path) + seeds_of_programs(tmp_path, "zip")
     archive = tmp_path / "x.zip"
     valid = 0
     for number in trials(seed):

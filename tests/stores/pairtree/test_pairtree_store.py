@@ -207,6 +207,18 @@ def test_bad_names_of_directories(store: PairtreeStore, tmp_path: Path, name: st
     assert snapshot(tmp_path) == before
 
 
+def test_several_links_to_a_directory(tmp_path: Path) -> None:
+    """The files of an object are listed under every link to their directory."""
+    store = PairtreeStore.create(tmp_path / "store")
+    (tmp_path / "in" / "d").mkdir(parents=True)
+    (tmp_path / "in" / "d" / "f").write_bytes(b"1")
+    (path,) = (tmp_path / "store" / store.put("x", tmp_path / "in").path).iterdir()
+    for name in ("l1", "l2"):
+        (path / name).symlink_to("d")
+    found = PairtreeStore(tmp_path / "store", links="follow").get("x")
+    assert [name for name, _path in found.files()] == ["d/f", "l1/f", "l2/f"]
+
+
 def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
     """Missing files, symbolic links and pipes are refused by name; links may be followed."""
     write(tmp_path / "in", {"a": b"1"})

@@ -31,7 +31,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.outcomes import FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
-from pressmark.reports import Problem, Progress
+from pressmark.reports import ERROR, Problem, Progress
 from pressmark.threads import Threads
 
 if TYPE_CHECKING:
@@ -121,8 +121,9 @@ def opened_bag(path: bytes) -> Iterator[ArchivedBag]:
     problems: list[Problem] = []
     with open_archive(path) as archive, MemberTable(archive) as table:
         members = read_members(archive, table, StreamHasher(None), algorithms=(), report_problems=problems.extend)
-        if problems or members.top is None:
-            raise BagError(path, problems[0].message)
+        errors = [one for one in problems if one.severity == ERROR]
+        if errors or members.top is None:
+            raise BagError(path, errors[0].message)
         yield _CopiedTagFiles(path, table, members.top)
 
 

@@ -143,7 +143,8 @@ class Members:
         if not self._archive.is_terminated:
             self._report_problems([problem("archive-unterminated", b"")])
         if self._junk:
-            message = f"{self._junk} members of an operating system beside the bag, such as {quoted(self._first_junk)}"
+            what = "member" if self._junk == 1 else "members"
+            message = f"{self._junk} {what} of an operating system beside the bag, such as {quoted(self._first_junk)}"
             self._report_problems([problem("archive-junk", b"", message)])
         if self.top is None or self._tops:
             self._report_problems([problem("archive-malformed", b"", self._why_no_top())])

@@ -227,7 +227,14 @@ class TarReader:
         if not form.fullmatch(value):
             self._file.damaged(f"malformed pax record {quoted(key)}")
 
-    def _check_decisive(self, header: _Header, records: dict[bytes, bytes]) -> None:
+    # --- members ------------------------------------------------------------------------------------------------------
+
+    def _extended(self, header: _Header, records: dict[bytes, bytes]) -> tuple[bytes, bytes, int]:
+        """Return name, target and size of a member by its extended header."""
+        name, target = records.get(b"path", header.name), records.get(b"linkpath", header.target)
+        if header.type == _SPARSE or any(key.startswith(_SPARSE_RECORDS) for key in records):
+            what = f"sparse file {quoted(records.get(b'GNU.sparse.name', name))}"
+            self._file.damaged(f"{what}, which is not supported; unpack the archive, and validate the directory")
         for key, value in records.items():
             self._check_record(key, value)
             if b"\0" in value and not _DECISIVE.isdisjoint(records):
@@ -235,25 +242,17 @@ class TarReader:
                     f"pax record {quoted(key)} with a NUL, where 7-Zip ignores the name or size beside it"
                 )
         if b"linkpath" in records and not header.target:
-            self._file.damaged(f"target of {quoted(header.name)} in its extended header only; bsdtar unpacks a file")
-
-    # --- members ------------------------------------------------------------------------------------------------------
-
-    def _member(self, header: _Header, records: dict[bytes, bytes]) -> Member:
-        name, target, size = header.name, header.target, header.size
-        is_sparse = header.type == _SPARSE
-        if records:
-            name, target = records.get(b"path", name), records.get(b"linkpath", target)
-            is_sparse |= any(key.startswith(_SPARSE_RECORDS) for key in records)
-        if is_sparse:
-            what = f"sparse file {quoted(records.get(b'GNU.sparse.name', name))}"
-            self._file.damaged(f"{what}, which is not supported; unpack the archive, and validate the directory")
-        self._check_decisive(header, records)
-        if b"size" in records:
-            size = self._file.checked_size(int(records[b"size"]))
+            self._file.damaged(f"target of {quoted(name)} in its extended header only, where bsdtar unpacks a file")
+        size = self._file.checked_size(int(records.get(b"size", header.size)))
         # A header has no place for a larger size, and programs leave something else there.
         if (size != header.size and size <= _LARGEST_OCTAL) or int(records.get(b"SCHILY.realsize", size)) != size:
             self._file.damaged(f"two sizes of {quoted(name)}")
+        return name, target, size
+
+    def _member(self, header: _Header, records: dict[bytes, bytes]) -> Member:
+        name, target, size = header.name, header.target, header.size
+        if records or header.type == _SPARSE:
+            name, target, size = self._extended(header, records)
         kind = _KINDS.get(header.type)
         if kind is None:
             self._file.damaged(f"unknown type {quoted(header.type)} of {quoted(name)}")
@@ -289,7 +288,7 @@ class TarReader:
 
 def is_header(block: bytes) -> bool:
     """Return whether a block of 512 bytes is the header of a member, by its checksum."""
-    field = block[148:156].partition(b"\0")[0].strip(b" ")
+    field = block[148:156].lstrip(b" ").rstrip(b" \0")  # with other bytes, bsdtar leaves out the member
     if not field or field.strip(b"01234567"):
         return False
     unsigned = sum(block) - sum(block[148:156]) + 8 * 0x20

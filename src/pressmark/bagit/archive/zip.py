@@ -43,7 +43,7 @@ _DOS_LABEL, _DOS_DIRECTORY = 0x08, 0x10  # attributes of a volume label and a di
 _PARTS = "one of several parts; join them"
 
 _EXTRA_64, _EXTRA_NAME, _EXTRA_MODE = 0x0001, 0x7075, 0x756E
-# Extra fields that change neither name, type nor content of a member, and what of these the others may state.
+# Extra fields that change neither name, type nor content of a member; the first three are checked.
 _EXTRAS = frozenset(
     (
         *(_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE),
@@ -109,13 +109,13 @@ class ZipReader:
             if taken > self._begin:
                 self._file.damaged("overlapping members")
             yield self._member(entry, begin)
-        ends = [0]
+        last = 0
         for start, end in sorted(runs):
-            if start < ends[-1]:
+            if start < last:
                 self._file.damaged("overlapping members")
-            self._check_gap(ends[-1], start)
-            ends.append(end)
-        self._check_gap(ends[-1], self._begin)
+            self._check_gap(last, start)
+            last = end
+        self._check_gap(last, self._begin)
 
     def _end_of(self, entry: _MemberRecord, begin: int) -> int:
         """Return where a member ends whose content begins at ``begin``: before the central directory."""

@@ -16,7 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["WRITERS", "Missing", "Writer"]
+from ..handmade import tag_files
+
+__all__ = ["WRITERS", "Missing", "Writer", "new_source"]
 
 HERE = Path(__file__).parent
 BUILD = Path(__file__).parents[4] / "build" / "writers"
@@ -41,6 +43,25 @@ class Writer(NamedTuple):
     how: str
     write: Callable[[Path, Path], object]
     builds: bool = False
+
+
+def new_source(folder: Path, payload: dict[bytes, bytes], *, linked: bool = False) -> Path:
+    """Write a bag into the directory ``bag`` of a directory, and return that.
+
+    :param linked: add a hard link to the last file of the payload
+    """
+    files = dict(payload)
+    last = list(payload)[-1]
+    if linked:
+        files[b"data/linked"] = files[last]
+    for name, data in (tag_files(files) | {b"bag/" + name: data for name, data in payload.items()}).items():
+        path = os.path.join(os.fsencode(folder), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+    if linked:
+        os.link(os.path.join(os.fsencode(folder), b"bag", last), folder / "bag" / "data" / "linked")
+    return folder
 
 
 def run(*words: str | Path, cwd: Path | None = None, stdout: int | None = None, timeout: int = 900) -> None:
