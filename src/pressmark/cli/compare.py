@@ -303,18 +303,14 @@ def _shape(comparison: Comparison) -> Table:
         ["layout", *heads, *limit, "inodes per object", "identifiers/s"],
     )
     for one in comparison.layouts:
-        over = [] if comparison.directory_limit is None else [format_number(one.fan_out.over_limit)]
         lengths, fan_out = one.lengths.path_bytes, one.fan_out
+        numbers = [lengths.max, fan_out.p50, fan_out.p99, fan_out.max, *([fan_out.over_limit] if limit else [])]
         cells = [
             format_number(one.directories.total),
             f"{one.directories.per_object:.2f}",
             format_number(one.depth.max),
         ]
-        cells += [
-            f"{lengths.mean:.1f}",
-            *map(format_number, (lengths.max, fan_out.p50, fan_out.p99, fan_out.max)),
-            *over,
-        ]
+        cells += [f"{lengths.mean:.1f}", *map(format_number, numbers)]
         rate = format_number(round(one.throughput.per_second)) if one.throughput.per_second else "-"
         table.add(one.name, *cells, f"{one.costs.inodes_per_object:.2f}", rate)
     if any(not one.throughput.per_second for one in comparison.layouts):
