@@ -173,14 +173,13 @@ class RemarkFinder:
             self._counts["blank"] = blank
             self._first["blank"] = [Example(first_blank, "")]
         groups = 0
-        if self._names is not None:
-            for collision in self._names.collisions(first=FIRST, most=FIRST):
-                if collision.kind == "equal":
-                    self._first["spelling"] += [
-                        Example.of(member.number, label(member.number), member.path) for member in collision.members
-                    ]
-            self._counts["spelling"] = self._names.totals().equal
-            groups = self._names.groups()["equal"]
+        for numbers in () if self._names is None else self._names.repetitions():
+            groups += 1
+            self._counts["spelling"] += len(numbers)
+            for number in numbers[: FIRST - len(self._first["spelling"])]:
+                identifier = label(number)
+                name = canonical_name(identifier.encode("utf-8", "surrogateescape")) or b""
+                self._first["spelling"].append(Example.of(number, identifier, name.decode("utf-8", "surrogateescape")))
         detail = ""
         if self._windows and self._windows == self._counts["encoding"]:
             detail = "mixed" if self._has_utf8 else "windows-1252"
@@ -188,7 +187,7 @@ class RemarkFinder:
             Remark(
                 kind,
                 self._counts[kind],
-                tuple(self._first[kind][:FIRST]),
+                tuple(self._first[kind]),
                 groups if kind == "spelling" else 0,
                 detail if kind == "encoding" else "",
             )
