@@ -18,8 +18,8 @@ import pytest
 
 from pressmark import html as pages, layout, stores
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
-from pressmark.cli.common.rich_tables import Table, print_tables
-from pressmark.cli.compare import DEFAULT_LAYOUTS, _null_ended as null_ended
+from pressmark.cli.common.rich_tables import Table, tables_text
+from pressmark.cli.compare import DEFAULT_LAYOUTS
 from pressmark.compare import Probe, ProbeTimes, comparison as comparing
 
 from .conftest import Call, Run
@@ -61,12 +61,11 @@ def test_json(call: Call, ids: Path) -> None:
 
 def test_item_without_nul(call: Call) -> None:
     """An item without a NUL is cut at the maximum length."""
-    (item,) = null_ended(io.BytesIO(b"x" * (MAX_IDENTIFIER_BYTES + 9)))
-    assert len(item) == MAX_IDENTIFIER_BYTES + 1
-    assert list(null_ended(io.BytesIO(b"a\0\0b\nc\0d"))) == [b"a", b"", b"b\nc", b"d"]
     result = call("compare", "-", "-0", "--layout", "0004", "--json", stdin=b"y" * (MAX_IDENTIFIER_BYTES + 9) + b"\0z")
     (found,), summary = records(result.stdout)
     assert (found["mapped"], found["unmapped"]["count"], summary["identifiers"]) == (1, 1, 2)
+    _, summary = records(call("compare", "-", "-0", "--layout", "0004", "--json", stdin=b"a\0\0b\nc\0d").stdout)
+    assert (summary["identifiers"], summary["distinct"], summary["blank"]) == (4, 4, 1)
 
 
 def test_tables(call: Call, ids: Path) -> None:
@@ -274,6 +273,10 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
         (("empty.txt", "--layout", "0004"), "empty.txt: no identifiers"),
         (("empty.csv", "--column", "id", "--layout", "0004"), "empty.csv: empty file; no header row"),
         (("ids.csv", "--layout", "0004"), "ids.csv: CSV needs --column"),
+        (
+            ("excel.csv", "--column", "id", "--layout", "0004"),
+            "excel.csv: first line 'sep=;' is a setting of Excel; remove it, and name the separator with --delimiter",
+        ),
         (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: column 'no' not found; columns: id"),
         (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 cannot be combined with --column"),
         ((".", "--column", "1", "--layout", "0004"), ".: a directory is opened as a store"),
@@ -286,6 +289,7 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
 def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "ids.txt").write_text("a\n")
     (tmp_path / "ids.csv").write_text("id\na\n")
+    (tmp_path / "excel.csv").write_text("sep=;\r\nid;n\r\na;1\r\n")
     (tmp_path / "empty.txt").touch()
     (tmp_path / "empty.csv").touch()
     (tmp_path / "plain").mkdir()
@@ -301,7 +305,7 @@ def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], me
     [
         ("nowhere/report.html", "'nowhere/report.html': parent directory not found; create it or choose another file"),
         ("folder", "'folder': is a directory; choose a file name"),
-        ("ids.txt", "ids.txt: input and report are the same file; choose another report"),
+        ("ids.txt", "'ids.txt': input and report are the same file; choose another report"),
     ],
 )
 def test_a_report_that_cannot_be_written(call: Call, ids: Path, tmp_path: Path, report: str, message: str) -> None:
@@ -356,18 +360,16 @@ def test_examples_of_one_reason_are_one_row(call: Call, tmp_path: Path) -> None:
     assert re.findall(r"^pairtree  nested  (\d)  ", text, re.MULTILINE) == ["5"]
 
 
-def test_wide_heads_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_heads_are_folded() -> None:
     """A table that is wider than a file has its heads on several lines, and then its rows and columns exchanged."""
     table = Table("T", ["name", *["a rather long head of a column"] * 5])
     table.add("one", *"12345")
-    print_tables(table)
-    lines = capsys.readouterr().out.splitlines()
+    lines = tables_text(table).splitlines()
     assert max(map(len, lines)) <= 120
     assert [line.split() for line in lines if "one" in line] == [["one", *"12345"]]
     wide = Table("T", ["name", *["0123456789"] * 12])
     wide.add("one", *["1"] * 12)
-    print_tables(wide)
-    lines = capsys.readouterr().out.splitlines()
+    lines = tables_text(wide).splitlines()
     assert max(map(len, lines)) <= 120
     assert sum(line.split() == ["0123456789", "1"] for line in lines) == 12
 
@@ -389,8 +391,7 @@ def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: in
     table = Table("T", ["name", "one", "two", "three"])
     table.add("a", "1.1", "1.2", "1.3")
     table.add("b", "2.1", "2.2", "2.3")
-    print_tables(table)
-    text = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    text = re.sub(r"\x1b\[[0-9;]*m", "", tables_text(table))
     for number in ("1.1", "1.2", "1.3", "2.1", "2.2", "2.3"):
         assert number in text
     assert all(len(line) <= columns for line in text.splitlines())
@@ -404,3 +405,63 @@ def test_process(run: Run, tmp_path: Path) -> None:
     done = run("compare", "ids.txt", "--layout", "0004", "--progress")
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"This layout is safe." in done.stdout
+
+
+def test_one_bad_line(call: Call, tmp_path: Path) -> None:
+    """A bad line is named, and the rest is recommended for."""
+    (tmp_path / "ids.txt").write_bytes(b"".join(b"mdp.%d\n" % number for number in range(200)) + b"\nmdp.1\nmdp.2\n")
+    result = call("compare", "ids.txt")
+    assert result.exit_code == 1
+    lines = " ".join(result.stdout.split())
+    assert lines.startswith(
+        "All layouts are safe for all but 1 identifier. - 2 identifiers occur more than once in the input, 4 times in"
+        " total; each counts once. - 1 identifier in the input is empty, item 201; remove it. - All 5 layouts give all"
+        " but 1 identifier a unique path. - Recommended for an OCFL storage root: 0003. Reasons: all but 1 identifier"
+        " has a unique path,"
+    )
+    assert "All layouts: 1 identifier has no path: '' (item 201, identifier is empty)." in lines
+    assert "Next, for an OCFL storage root: pressmark store init ocfl STORE --layout 0003" in lines
+    layouts, summary = records(call("compare", "ids.txt", "--json").stdout)
+    assert {(one["mapped"], one["unmapped"]["count"]) for one in layouts} == {(200, 1)}
+    assert (summary["identifiers"], summary["distinct"], summary["blank"]) == (203, 201, 1)
+    assert summary["verdict"]["recommended"] == "0003"
+
+
+def test_doubtful_identifiers(call: Call, tmp_path: Path) -> None:
+    """Each kind has a sentence, and none changes the exit status."""
+    (tmp_path / "ids.txt").write_bytes("sep=;\n10.1000/A\ndoi:10.1000/a\n a\na\u200bb\n".encode())
+    result = call("compare", "ids.txt", "--layout", "pairtree", "--json")
+    _, summary = records(result.stdout)
+    assert result.exit_code == 0
+    assert [one["kind"] for one in summary["remarks"]] == ["setting", "ends", "invisible", "spelling"]
+    assert summary["verdict"]["word"] == "Safe, but see the remarks"
+
+
+def test_objects_without_a_readable_identifier(call: Call, tmp_path: Path) -> None:
+    """They are counted and skipped."""
+    (tmp_path / "file").write_text("content")
+    store = stores.create("ocfl", tmp_path / "store", layout=layout("0003"))
+    for identifier in ("a", "b"):
+        store.put(identifier, tmp_path / "file")
+    [inventory, *_] = sorted((tmp_path / "store").glob("*/*/*/*/inventory.json"))
+    inventory.write_text("{")
+    result = call("compare", "store", "--layout", "0004", "--json")
+    _, summary = records(result.stdout)
+    assert (result.exit_code, summary["identifiers"], summary["unreadable"]) == (1, 1, 1)
+    assert (
+        result.stderr == 'pressmark: store: 1 object skipped, identifier cannot be read; run "pressmark store check"\n'
+    )
+
+
+def test_a_closed_pipe(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit status is that of the comparison."""
+    from pressmark.cli.common.files import OutputStream
+
+    def write(self: OutputStream, data: bytes) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(OutputStream, "write", write)
+    monkeypatch.setattr("pressmark.cli.common.output.discard_stdout", lambda: None)
+    for layouts, status in (((), 0), (LAYOUTS, 1)):
+        result = call("compare", "ids.txt", *layouts)
+        assert (result.exit_code, result.stdout, result.stderr) == (status, "", "")

@@ -14,7 +14,7 @@ from pressmark.cli.common import progress
 from pressmark.cli.common.console import say
 from pressmark.cli.common.files import OutputStream
 from pressmark.cli.common.progress import ProgressMode, ProgressOutput, Reporter, progress_mode
-from pressmark.cli.compare import _ComparisonProgress
+from pressmark.cli.compare import STAGES as COMPARISON
 from pressmark.cli.migrate.output import PHASES
 from pressmark.reports import Progress
 
@@ -196,10 +196,11 @@ def test_every_reporter_shows_progress_as_the_others(monkeypatch: pytest.MonkeyP
     """Comparisons and migrations have the same display; it is hidden, and shown again by the next event."""
     stderr = shown(monkeypatch)
     output = ProgressOutput(ProgressMode.DISPLAY, sink(True))
-    with _ComparisonProgress(output) as comparison:
+    with Reporter(output, "identifier", COMPARISON) as comparison:
         comparison.on_event(Progress("read", items=7))
+        until(lambda: "reading" in stderr.getvalue() and "7 identifiers" in stderr.getvalue())
         comparison.on_event(Progress("merge", items=1, of_items=2))
-        until(lambda: "7 identifiers, 1 of 2 layouts" in stderr.getvalue())
+        until(lambda: "sorting" in stderr.getvalue() and "1 of 2 layouts" in stderr.getvalue())
     with Reporter(output, "object", PHASES) as migration:
         migration.on_event(Progress("run", items=4, of_items=9))
         until(lambda: "4 of 9 objects" in stderr.getvalue())

@@ -28,10 +28,12 @@ from pressmark.compare import (
     Growth,
     LayoutResult,
     Occurrences,
+    Remark,
     compare,
     hashed_directories,
 )
-from pressmark.compare.report import check_report, find_defects, judge, page_text
+from pressmark.compare.remarks import REMARKS
+from pressmark.compare.report import check_report, find_defects, judge, page_text, safety_of
 from pressmark.errors import ReportError
 from pressmark.layouts import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple, Layout
 
@@ -66,7 +68,9 @@ def layout(name: str = "one", **numbers: Any) -> LayoutResult:
 
 
 def comparison(*layouts: LayoutResult, **numbers: Any) -> Comparison:
-    return Comparison(**{"identifiers": 100, "duplicates": 0, "layouts": layouts, "directory_limit": 1000, **numbers})
+    return Comparison(
+        **{"identifiers": 100, "distinct": 100, "duplicates": 0, "layouts": layouts, "directory_limit": 1000, **numbers}
+    )
 
 
 def clash(kind: str, count: int, *pairs: tuple[str, str]) -> CollisionGroup:
@@ -119,7 +123,7 @@ def test_every_layout_loses_objects() -> None:
 
 def test_collisions_are_kept_apart_from_missing_paths() -> None:
     """Layouts with collisions and layouts that cannot map an identifier are counted separately."""
-    unmapped = Occurrences(1, (Example(0, "..", "", "not allowed"),))
+    unmapped = Occurrences(60, (Example(0, "..", "", "not allowed"),))
     a, b, c = layout("a", collisions=SHARED), layout("b", unmapped=unmapped), layout("c")
     assert judge(comparison(b)).word == "This layout cannot map all identifiers"
     assert judge(comparison(b, b)).word == "No layout can map all identifiers"
@@ -156,8 +160,8 @@ def test_recommendation() -> None:
         assert judge(comparison(good, replace(cheap, **worse))).recommended == "good"
     flat = replace(cheap, depth=Depth(max=1))
     assert judge(comparison(good, flat)).recommended == "cheap"
-    assert judge(comparison(good, flat, identifiers=2000)).recommended == "good"
-    assert judge(comparison(flat, replace(good, collisions=SHARED), identifiers=2000)).recommended == "cheap"
+    assert judge(comparison(good, flat, distinct=2000)).recommended == "good"
+    assert judge(comparison(flat, replace(good, collisions=SHARED), distinct=2000)).recommended == "cheap"
     assert judge(comparison(layout("a", collisions=SHARED), layout("b", collisions=SHARED))).recommended is None
 
 
@@ -229,7 +233,78 @@ def test_objects_within_others() -> None:
 def test_identifiers_without_a_path() -> None:
     refused = Occurrences(3, (Example(0, "..", reason="a segment is '..'"),))
     text = rules(comparison(layout(unmapped=refused)))["unmapped"]
-    assert text == "one: 3 identifiers have no path, for example '..' (a segment is '..')."
+    assert text == "one: 3 identifiers have no path, for example '..' (item 1, a segment is '..')."
+
+
+def test_a_few_bad_identifiers_do_not_prevent_a_recommendation() -> None:
+    """They are named once for all layouts, and the rest is recommended for."""
+    bad = Occurrences(1, (Example(6, "", reason="identifier is empty"),))
+    a, b = layout("a", unmapped=bad, irreversible=1), layout("b", unmapped=bad)
+    found = judge(comparison(a, b))
+    assert (found.kind, found.word) == ("attention", "All layouts are safe for all but 1 identifier")
+    assert found.recommended == "b"
+    texts = [statement.text for statement in found.statements]
+    assert texts[0] == "Both layouts give all but 1 identifier a unique path."
+    assert texts[1].startswith(
+        "Recommended for an OCFL storage root: b. Reasons: all but 1 identifier has a unique path,"
+    )
+    assert texts[2] == "All layouts: 1 identifier has no path: '' (item 7, identifier is empty)."
+    assert [statement.rule for statement in found.statements].count("unmapped") == 1
+    found = judge(comparison(a))
+    assert (found.word, found.next) == (
+        "This layout is safe for all but 1 identifier",
+        "pressmark store init ocfl STORE --layout 0004",
+    )
+    # A layout that maps everything comes first, and one that leaves out fewer.
+    c = layout("c", unmapped=Occurrences(2, (Example(6, ""), Example(8, ".."))))
+    assert judge(comparison(a, layout("d", irreversible=1))).recommended == "d"
+    found = judge(comparison(a, c))
+    assert (found.word, found.recommended) == ("All layouts are safe for all but a few identifiers", "a")
+    assert found.statements[0].text == "a gives all but 1 identifier a unique path."
+    assert [safety_of(one, comparison(a)) for one in (a, c)] == ["all but 1", "all but 2"]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"unmapped": Occurrences(11)},
+        {"refused": {"unix": Occurrences(11)}},
+        {"unmapped": Occurrences(1), "collisions": SHARED},
+    ],
+)
+def test_many_bad_identifiers_prevent_a_recommendation(numbers: dict[str, Any]) -> None:
+    """So do collisions."""
+    found = judge(comparison(layout(**numbers)))
+    assert (found.kind, found.next) == ("bad", None)
+
+
+REMARKED = {
+    "blank": Remark("blank", 3, (Example(4, ""),)),
+    "setting": Remark("setting", 1, (Example(0, "sep=;"),)),
+    "encoding": Remark("encoding", 2, (Example(1, "caf\udce9"),), detail="windows-1252"),
+    "ends": Remark("ends", 1, (Example(2, "a "),)),
+    "invisible": Remark("invisible", 2000, (Example(3, "a\u200bb"),)),
+    "spelling": Remark("spelling", 2, (Example(5, "doi:10.1000/A"), Example(8, "10.1000/a")), 1),
+}
+SENTENCES = {
+    "blank": "3 identifiers in the input are empty, the first is item 5; remove them.",
+    "setting": "The first item 'sep=;' is a setting of Excel, not an identifier; remove it.",
+    "encoding": "2 identifiers are not UTF-8, for example 'caf\\xe9' (item 2); the input looks like Windows-1252;"
+    " convert it to UTF-8 (iconv -f WINDOWS-1252 -t UTF-8).",
+    "ends": "1 identifier starts or ends with a blank: 'a ' (item 3); remove it, or it becomes part of the path.",
+    "invisible": "2,000 identifiers contain no-break or zero-width characters, for example 'a\\u200bb' (item 4);"
+    " remove or replace them.",
+    "spelling": "2 identifiers are 1 DOI or ARK in several spellings, for example 'doi:10.1000/A' and '10.1000/a';"
+    " use one spelling, or each becomes an object of its own.",
+}
+
+
+@pytest.mark.parametrize("kind", REMARKS)
+def test_remarks_on_the_input(kind: str) -> None:
+    """Each has a sentence that names an identifier, and asks for attention."""
+    found = comparison(layout(), remarks=(REMARKED[kind],))
+    assert rules(found)[kind] == SENTENCES[kind]
+    assert judge(found).kind == "attention"
 
 
 def test_a_name_that_ends_with_a_colon() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -273,6 +274,28 @@ def test_temporary_files_are_removed(implementation: Implementation, tmp_path: P
         assert os.name == "nt" or os.listdir(tmp_path) == []
     assert os.listdir(tmp_path) == []
     assert open_files() == before
+
+
+@pytest.mark.parametrize("memory", [1, 1 << 20])
+def test_repetitions(implementation: Implementation, tmp_path: Path, memory: int) -> None:
+    """Every number of a path that occurs more than once; the labels remain available, also in batches."""
+    drawn = random.Random(memory)
+    paths = [f"{drawn.choice('aAbé')}/{drawn.randrange(300)}" for _ in range(2000)]
+    with PathIndex(tmp_path, memory=memory) as index:
+        for start in range(0, 2000, 700):
+            index.add(paths[start : start + 700], [f"label {path}" for path in paths[start : start + 700]])
+        numbers: dict[str, list[int]] = {}
+        for number, path in enumerate(paths):
+            numbers.setdefault(path, []).append(number)
+        found = list(index.repetitions())
+        assert sorted(found) == sorted(tuple(same) for same in numbers.values() if len(same) > 1)
+        assert index.label(1999) == f"label {paths[1999]}"
+        labels = [text for batch in index.labels() for text in batch.to_texts()]
+        assert labels == [f"label {path}" for path in paths]
+        with pytest.raises(ValueError, match="repetitions can be listed only once: index is listed"):
+            next(index.repetitions())
+        with pytest.raises(ValueError, match="totals are known only"):
+            index.totals()
 
 
 class FullDisk:

@@ -3,47 +3,47 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import re
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
-from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
-from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
-from pressmark.cli.common.files import open_sink, open_source
+from pressmark.cli.common.console import CallError, Failure, cause, one_line, say
+from pressmark.cli.common.files import open_source
 from pressmark.cli.common.layout_options import column_named, layout_option, source_options
 from pressmark.cli.common.options import PROGRESS, THREADS, complete_layouts, json_option, null_option
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import ProgressOutput, Reporter, View, format_bytes, format_count, progress_mode
-from pressmark.cli.common.rich_tables import Table, output_width, print_tables
+from pressmark.cli.common.progress import format_bytes, format_count
+from pressmark.cli.common.rich_tables import Table, output_width, tables_text
 from pressmark.compare.comparison import Comparison, compare
-from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, find_defects, judge, write_report
-from pressmark.compare.result import KINDS, Example
+from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, judge, safety_of, write_report
+from pressmark.compare.result import KINDS
 from pressmark.errors import ReportError, SpillError, quoted
-from pressmark.fs.gzipped import unpacked
 from pressmark.html import format_number
-from pressmark.layouts.streams import cut_blocks
 from pressmark.paths import PROFILES
-from pressmark.reports import Progress
-from pressmark.tabular.formats import Crlf, chosen_format, open_list
+from pressmark.tabular.formats import chosen_format
+from pressmark.tabular.tables import open_items
 
-__all__ = ["compare_command"]
+__all__ = ["STAGES", "compare_command"]
 
 # Common layouts of storage roots that need no parameters for these identifiers.
 DEFAULT_LAYOUTS = ("pairtree", "0002", "0003", "0003:tupleSize=2,numberOfTuples=2", "0004")
 
 # Examples of each kind in the tables; the report and --json list more.
 _EXAMPLES = 5
-_QUOTED_OR_NUMBER = re.compile(r"""'[^']*'|"[^"]*"|\d+""")
 _COLLISIONS = {
     "equal": "same path",
     "case": "same except case",
     "normalization": "same except normalization",
     "inside": "nested",
+}
+STAGES: dict[str, str | tuple[str, str]] = {
+    "read": "reading",
+    "map": "mapping",
+    "merge": ("sorting", "layout"),
+    "probe": ("probing", "layout"),
 }
 
 HELP = """\
@@ -70,13 +70,16 @@ More examples:
 
 FILE is a list of identifiers: lines (with -0, NUL-terminated); a column of CSV, TSV, JSON lines or Parquet (--column);
 or "-" for standard input. All formats except Parquet can be gzipped. Nulls in Parquet and JSON lines are skipped. If
-FILE is a directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and not
-kept in memory.
+FILE is a directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and kept
+in a temporary file, not in memory.
 
 "collide" counts identifiers that share a path with another identifier; "nested" counts identifiers whose object is
 inside another object, or contains one; "collide, no case" counts identifiers that share a path on a file system that
 ignores case or Unicode normalization; "not mapped" counts identifiers without a path. An identifier that occurs more
-than once counts once.
+than once counts once. A layout that is safe for all but a few identifiers is recommended for the rest.
+
+The verdict also names identifiers that are doubtful under every layout: empty ones, blanks at the ends, no-break and
+zero-width characters, several spellings of one DOI or ARK, text that is not UTF-8, and the line "sep=" of Excel.
 
 "directories" counts all directories that the objects need below the root of the store. Inodes are counted for OCFL,
 Pairtree or Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also
@@ -157,11 +160,6 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 def compare_command(
     file: str,
     layouts: tuple[str, ...],
-    column: str | None,
-    format_name: str | None,
-    header: bool | None,
-    delimiter: str | None,
-    crlf: Crlf | None,
     null: bool,
     files_per_object: int,
     versions: int,
@@ -174,20 +172,24 @@ def compare_command(
     temporary: str | None,
     threads: int,
     progress: bool | None,
+    **source_format: Any,
 ) -> int:
     """Compare layouts on your own identifiers."""
     layouts = layouts or DEFAULT_LAYOUTS
     chosen = [layout_option(text) for text in layouts]
-    for option, place in (("--probe", probe), ("--temporary", temporary)):
-        if place is not None and not os.path.isdir(place):
-            raise CallError(f"{option} {place}: directory not found; create it first")
+    for option, directory in (("--probe", probe), ("--temporary", temporary)):
+        if directory is not None and not os.path.isdir(directory):
+            raise CallError(f"{option} {directory}: directory not found; create it first")
     if report is not None:
-        _check(report, file)
-    with contextlib.ExitStack() as stack:
-        sink = stack.enter_context(open_sink(None, None))
-        skipped = _Skipped()
-        identifiers = stack.enter_context(_opened(file, column, format_name, header, delimiter, crlf, null, skipped))
-        reporter = stack.enter_context(_ComparisonProgress(progress_mode(progress, sink)))
+        try:
+            check_report(report, file)
+        except ReportError as error:
+            raise CallError(str(error)) from None
+    interrupted = "interrupted; run the same command again"
+    with (
+        _opened(file, null, **source_format) as identifiers,
+        Output(progress, "identifier", as_json=as_json, interrupted=interrupted, stages=STAGES) as output,
+    ):
         try:
             comparison = compare(
                 identifiers,
@@ -202,176 +204,74 @@ def compare_command(
                 folder=temporary,
                 probe=probe,
                 source="standard input" if file == "-" else file,
-                on_event=reporter.on_event,
+                null=null,
+                on_event=output.reporter.on_event,
             )
         except SpillError as error:
             raise Failure(f"{error}; choose another directory with --temporary") from None
         except OSError as error:
             raise Failure(f"{error.filename or file}: {cause(error)}") from None
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; nothing was written; run the same command again") from None
-    if not comparison.identifiers:
-        raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers; expected one on each line")
-    if report is not None:
-        # Write the report before the tables: a broken pipe may end their output.
-        try:
-            write_report(comparison, report)
-        except ReportError as error:
-            raise Failure(str(error)) from None
-    found = judge(comparison)
-    if as_json:
-        _print_json(comparison, found)
-    else:
-        _print(comparison, found)
+        if not comparison.identifiers:
+            raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers; expected one on each line")
+        if report is not None:
+            # Write the report before the tables: a broken pipe may end their output.
+            try:
+                write_report(comparison, report)
+            except ReportError as error:
+                raise Failure(str(error)) from None
+        output.errors += sum(not one.ok for one in comparison.layouts) + comparison.unreadable
+        found = judge(comparison)
+        if as_json:
+            summary = comparison.record()
+            for record in summary.pop("layouts"):
+                output.record(record)
+            output.summary({**summary, "verdict": found.record()})
+        else:
+            output.data(_text(comparison, found).encode())
     if report is not None:
         say(f"{report}: report written")
-    skipped.report(file)
-    return 0 if all(one.ok for one in comparison.layouts) and not skipped.count else Failure.exit_code
-
-
-# --- input ------------------------------------------------------------------------------------------------------------
-
-
-def _check(report: str, file: str) -> None:
-    """Check, before the comparison, that the report can be written."""
-    with contextlib.suppress(OSError):
-        if os.path.samefile(report, file):
-            raise CallError(f"{report}: input and report are the same file; choose another report")
-    try:
-        check_report(report)
-    except ReportError as error:
-        raise CallError(str(error)) from None
-
-
-class _Skipped:
-    """Counts objects of a store whose identifier cannot be read."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def report(self, file: str) -> None:
-        """Report the count on standard error."""
-        if self.count:
-            objects = format_count(self.count, "object")
-            say(f'{file}: {objects} skipped, identifier cannot be read; run "pressmark store check"')
+    if comparison.unreadable:
+        objects = format_count(comparison.unreadable, "object")
+        say(f'{file}: {objects} skipped, identifier cannot be read; run "pressmark store check"')
+    return output.status
 
 
 @contextlib.contextmanager
-def _opened(
-    file: str,
-    column: str | None,
-    format_name: str | None,
-    header: bool | None,
-    delimiter: str | None,
-    crlf: Crlf | None,
-    null: bool,
-    skipped: _Skipped,
-) -> Iterator[Any]:
+def _opened(file: str, null: bool, column: str | None, format_name: str | None, **options: Any) -> Iterator[Any]:
     """Open FILE and yield its identifiers in a form that ``compare`` accepts."""
     if file != "-" and os.path.isdir(file):
-        if column or format_name or null or delimiter or crlf:
-            options = "--column, --format, --delimiter, --crlf and -0"
-            raise CallError(f"{file}: a directory is opened as a store; {options} apply to files only")
+        if column or format_name or null or options["delimiter"] or options["crlf"]:
+            names = "--column, --format, --delimiter, --crlf and -0"
+            raise CallError(f"{file}: a directory is opened as a store; {names} apply to files only")
         # Imported here: most runs do not open a store.
         from pressmark.cli.store.options import open_store
 
-        yield _of_store(open_store(os.fsencode(file), None, None, None), skipped)
+        yield open_store(os.fsencode(file), None, None, None)
         return
-    selected = column_named(column)
     name = "<stdin>" if file == "-" else file
-    format = chosen_format(
-        name, column=selected, format=format_name, header=header, delimiter=delimiter, crlf=crlf, null=null
-    )
-    with open_source(file) as source:
-        data = unpacked(source, name)
-        if selected is None:
-            end = b"\0" if null else b"\n"
-            lines = open_list(data, name=name, delimiter=end, crlf=crlf, json_lines=format_name is None)
-            # ``compare`` reads a stream as lines that end with a line feed.
-            yield _null_ended(lines) if null else lines
-            return
-        # Imported here: most runs do not read tables.
-        from pressmark.tabular.columns import Column
-        from pressmark.tabular.tables import open_table, table_items
-
-        reader = open_table(data, name, format, Column(selected, header, "", delimiter))
-        with reader.column() if format == "parquet" else contextlib.nullcontext(table_items(reader)) as items:
-            yield items
+    options |= {"column": column_named(column), "null": null}
+    format = chosen_format(name, format=format_name, **options)
+    with (
+        open_source(file) as source,
+        open_items(source, name, format, json_lines=format_name is None, **options) as items,
+    ):
+        yield items
 
 
-def _of_store(store: Any, skipped: _Skipped) -> Iterator[str]:
-    for found in store.objects():
-        if found.id is None:
-            skipped.count += 1
-        else:
-            yield found.id
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _null_ended(data: Any) -> Iterator[bytes]:
-    # Bounded memory: an item without a NUL is cut when it exceeds the maximum length.
-    for block, _, _ in cut_blocks(data, b"\0", MAX_IDENTIFIER_BYTES):
-        yield from block.removesuffix(b"\0").split(b"\0")
-
-
-# --- progress ---------------------------------------------------------------------------------------------------------
-
-
-class _ComparisonProgress(Reporter):
-    """The reporter of a comparison."""
-
-    def __init__(self, output: ProgressOutput) -> None:
-        super().__init__(output)
-        self._identifiers = 0
-        self._event: Progress | None = None
-
-    def on_event(self, event: object) -> None:
-        """Record the progress."""
-        assert isinstance(event, Progress)
-        self._event = event
-        if event.stage == "read":
-            self._identifiers = event.items
-
-    def view(self) -> View:
-        """Return the current progress."""
-        event = self._event
-        if event is None:
-            return View()
-        count = format_count(self._identifiers, "identifier")
-        if event.stage == "read":
-            return View("reading", f"{count}, {event.items / (time.monotonic() - self._begin):,.0f}/s")
-        stage = {"merge": "sorting", "probe": "probing"}[event.stage]
-        return View(stage, f"{count}, {event.items} of {event.of_items} layouts", event.items, event.of_items)
-
-
-# --- output -----------------------------------------------------------------------------------------------------------
-
-
-def _print_json(comparison: Comparison, found: Verdict) -> None:
-    for one in comparison.layouts:
-        click.echo(json.dumps(one.record()))
-    summary = {key: value for key, value in comparison.record().items() if key != "layouts"}
-    statements = [statement._asdict() for statement in found.statements]
-    summary["verdict"] = {
-        "kind": found.kind,
-        "word": found.word,
-        "statements": statements,
-        "recommended": found.recommended,
-        "recommendations": found.recommendations,
-        "next": found.next,
-        "commands": found.commands,
-    }
-    click.echo(json.dumps({"summary": summary}))
-
-
-def _print(comparison: Comparison, found: Verdict) -> None:
-    click.echo(f"{found.word}.")
+def _text(comparison: Comparison, found: Verdict) -> str:
+    """Return the verdict, the tables and the next commands."""
+    lines = [f"{found.word}."]
     for statement in found.statements:
-        click.echo(click.wrap_text(one_line(statement.text), output_width(), "- ", "  "))
-    click.echo()
-    print_tables(_safety(comparison), _shape(comparison), *_first(comparison), *_probes(comparison))
+        lines.append(click.wrap_text(one_line(statement.text), output_width(), "- ", "  "))
+    tables = tables_text(_safety(comparison), _shape(comparison), *_first(comparison), *_probes(comparison))
+    commands = []
     for structure, command in found.commands.items():
         store = f", for {STORES[structure]}" if len(found.commands) > 1 else ""
-        click.echo(f"Next{store}: {command}")
+        commands.append(f"Next{store}: {command}\n")
+    return "\n".join([*lines, "", tables]) + "".join(commands)
 
 
 def _safety(comparison: Comparison) -> Table:
@@ -385,8 +285,7 @@ def _safety(comparison: Comparison) -> Table:
     for one in comparison.layouts:
         counts = [one.collisions.equal, one.collisions.inside_exact, one.unmapped.count]
         counts += [_refused(one, "unix"), one.collisions.folded, *(_refused(one, profile) for profile in profiles)]
-        safe = "no" if find_defects(one) else "yes"
-        table.add(one.name, safe, *map(format_number, [*counts, one.irreversible]))
+        table.add(one.name, safety_of(one, comparison), *map(format_number, [*counts, one.irreversible]))
     return table
 
 
@@ -404,18 +303,14 @@ def _shape(comparison: Comparison) -> Table:
         ["layout", *heads, *limit, "inodes per object", "identifiers/s"],
     )
     for one in comparison.layouts:
-        over = [] if comparison.directory_limit is None else [format_number(one.fan_out.over_limit)]
         lengths, fan_out = one.lengths.path_bytes, one.fan_out
+        numbers = [lengths.max, fan_out.p50, fan_out.p99, fan_out.max, *([fan_out.over_limit] if limit else [])]
         cells = [
             format_number(one.directories.total),
             f"{one.directories.per_object:.2f}",
             format_number(one.depth.max),
         ]
-        cells += [
-            f"{lengths.mean:.1f}",
-            *map(format_number, (lengths.max, fan_out.p50, fan_out.p99, fan_out.max)),
-            *over,
-        ]
+        cells += [f"{lengths.mean:.1f}", *map(format_number, numbers)]
         rate = format_number(round(one.throughput.per_second)) if one.throughput.per_second else "-"
         table.add(one.name, *cells, f"{one.costs.inodes_per_object:.2f}", rate)
     if any(not one.throughput.per_second for one in comparison.layouts):
@@ -437,18 +332,10 @@ def _first(comparison: Comparison) -> list[Table]:
         named += [(f"not allowed: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
         for kind, refused in named:
             if refused.count:
-                shown = _with_different_reasons(refused.first)
+                shown = refused.different()
                 reason = "; ".join(example.reason for example in shown)
                 table.add(one.name, kind, format_number(refused.count), _shown(shown), reason)
     return [table] if table.rows else []
-
-
-def _with_different_reasons(examples: Iterable[Example]) -> list[Example]:
-    """Return the first two examples whose reasons differ in more than names and numbers."""
-    found: dict[str, Example] = {}
-    for example in examples:
-        found.setdefault(_QUOTED_OR_NUMBER.sub("", example.reason), example)
-    return list(found.values())[:2]
 
 
 def _shown(members: Sequence[Any]) -> str:

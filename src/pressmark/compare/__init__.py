@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Occurrences as Occurrences,
         Probe as Probe,
         ProbeTimes as ProbeTimes,
+        Remark as Remark,
         Throughput as Throughput,
     )
 
@@ -43,7 +44,8 @@ __all__, __getattr__, __dir__ = face(
         ".report": "",
         ".result": (
             "FORMAT KINDS CollisionGroup Collisions Costs Depth Directories Distribution Example"
-            " FanOut FirstSegments Growth LargeDirectory LayoutResult Lengths Occurrences Probe ProbeTimes Throughput"
+            " FanOut FirstSegments Growth LargeDirectory LayoutResult Lengths Occurrences Probe ProbeTimes Remark"
+            " Throughput"
         ),
     },
 )

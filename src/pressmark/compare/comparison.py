@@ -1,5 +1,6 @@
 """Compare layouts: read the identifiers once, in blocks, and map each block by every layout.
 
+The blocks go to a temporary file, and their identifiers are sorted to find repetitions; what follows sees each once.
 For each block, a layout keeps counters and sorted records of its paths; records that exceed the memory limit go to
 temporary files. After the last block the records are merged; this finds collisions and visits every directory once.
 """
@@ -10,21 +11,23 @@ import contextlib
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
-from threading import Lock
 from time import perf_counter
 from typing import Any
 
 from pressmark.compare import metrics
+from pressmark.compare.distinct import DistinctIdentifiers
 from pressmark.compare.growth import predict_growth
 from pressmark.compare.probe import probe_tree
+from pressmark.compare.remarks import RemarkFinder
 from pressmark.compare.report import write_report
 from pressmark.compare.result import (
+    FIRST,
     KINDS,
     CollisionGroup,
     Collisions,
@@ -54,10 +57,6 @@ from pressmark.version import __version__
 
 __all__ = ["MEMORY", "Comparison", "OnEvent", "compare", "unique_names"]
 
-#: Number of examples to list: identifiers, groups of each kind, members of a group.
-FIRST = 20
-#: Identifiers and paths in examples are cut at this number of characters.
-SHOWN = 1000
 #: Default memory limit for sorting, in bytes.
 MEMORY = 256 << 20
 #: Most objects that a probe creates for each layout.
@@ -69,7 +68,7 @@ _LONGEST_ENCODED = 100
 _LARGEST_LIMIT = (1 << 31) - 1
 
 
-#: Called with the progress: ``read``, in identifiers, then ``merge`` and ``probe``, in layouts.
+#: Called with the progress: ``read`` and ``map``, in identifiers, then ``merge`` and ``probe``, in layouts.
 OnEvent = Callable[[Progress], object]
 # Of a short table of results.
 _COLUMNS = ("layout", "safe", "share a path", "nested", "no path", "directories", "longest path", "reversible")
@@ -122,6 +121,7 @@ def compare(
     probe: str | os.PathLike[str] | None = None,
     source: str = "",
     crlf: Crlf | None = None,
+    null: bool = False,
     on_event: OnEvent | None = None,
 ) -> Comparison:
     """Compare layouts on the same identifiers.
@@ -151,6 +151,7 @@ def compare(
     :param source: the name of the input, for display
     :param crlf: for a file of lines: ``strip`` removes a byte-order mark and carriage returns before line feeds,
         ``keep`` keeps them as part of the identifiers, None rejects a file that contains them
+    :param null: for a file of lines: identifiers end with NUL instead of a line feed
     :param on_event: called with each :class:`Progress`
     :raises TypeError: ``ids`` has an unsupported type
     :raises ValueError: a parameter is out of range
@@ -176,51 +177,61 @@ def compare(
     report = on_event or (lambda event: None)
     profiles = [name for name in PROFILES if name != "all"] if profile == "all" else [profile]
     temporary = None if folder is None else Path(folder)
-    # One more index holds the identifiers themselves: it finds duplicates and resolves a number to its identifier.
     share = max(memory // (len(chosen) + 1), 1)
     with contextlib.ExitStack() as stack:
-        known = stack.enter_context(PathIndex(temporary, memory=share))
+        distinct = stack.enter_context(DistinctIdentifiers(temporary, share))
+        finder = stack.enter_context(RemarkFinder(temporary, share))
+        # The steps of a block are independent; each needs the same step of the block before it.
+        count = min(workers, len(chosen) + 1)
+        pool = stack.enter_context(Threads(count, "pressmark-compare"))
+        source_ids = _Source(ids)
+        for block in identifier_blocks(source_ids.items, field=field, delimiter=b"\0" if null else b"\n", crlf=crlf):
+            lines = b"\n" + block.column.batch.to_lines(b"\n")
+            steps = [partial(distinct.add, block, lines), partial(finder.screen, len(block.column), lines)]
+            for _ in pool.map(_call, steps):
+                pass
+            report(Progress("read", items=distinct.items))
+        distinct.find_repetitions()
         counters = [
             _LayoutCounter(
                 name, layout, stack.enter_context(PathIndex(temporary, memory=share, tree=True)), profiles, root_length
             )
             for name, layout in zip(unique, chosen, strict=True)
         ]
-        pool = stack.enter_context(Threads(workers, "pressmark-compare"))
-        read = 0
         sample = _Sample(PROBED if probe is not None else 0)
-        for block in identifier_blocks(_identifiers(ids), field=field, crlf=crlf):
-            steps: list[Callable[[], object]] = [partial(counter.add, block) for counter in counters]
-            steps.append(partial(known.add, block.column, block.column))
-            for _ in pool.map(lambda step: step(), steps, ahead=len(steps)):
-                pass
-            sample.add(block)
-            read += block.identifiers
-            report(Progress("read", items=read))
-        # The threads share one temporary file.
-        label_lock = Lock()
 
-        def label(number: int) -> str:
-            with label_lock:
-                return known.label(number)
+        def mapping() -> Iterator[Callable[[], object]]:
+            mapped = 0
+            for block in distinct.blocks():
+                yield from (partial(counter.add, block) for counter in counters)
+                yield partial(finder.look, block)
+                sample.add(block)
+                mapped += block.identifiers
+                report(Progress("map", items=mapped, of_items=len(distinct)))
+
+        # So many calls are in flight that a step begins only after the same step of the block before.
+        for _ in pool.map(_call, mapping(), ahead=(len(chosen) + 1) // count):
+            pass
 
         def finish(counter: _LayoutCounter) -> LayoutResult:
-            return counter.result(label, files_per_object, versions, directory_limit)
+            return counter.result(distinct.label, files_per_object, versions, directory_limit)
 
-        same, repeated = known.totals().equal, known.groups()["equal"]
         results: list[LayoutResult] = []
         for result in pool.map(finish, counters, ahead=len(counters)):
             results.append(result)
             report(Progress("merge", items=len(results), of_items=len(counters)))
-        if same:
-            results = [_between_different(result, same, repeated, read) for result in results]
         if probe is not None:
-            results = _probed(results, chosen, sample, Path(probe), read, report)
-        spilled = known.spilled + sum(counter.index.spilled for counter in counters)
+            results = _probed(results, chosen, sample, Path(probe), report)
+        remarks = finder.remarks(distinct.label, distinct.blank, distinct.first_blank)
+        spilled = distinct.spilled + finder.spilled + sum(counter.index.spilled for counter in counters)
     return Comparison(
-        identifiers=read,
-        duplicates=same,
-        repeated=repeated,
+        identifiers=distinct.items,
+        duplicates=distinct.duplicates,
+        repeated=distinct.repeated,
+        distinct=len(distinct),
+        blank=distinct.blank,
+        unreadable=source_ids.unreadable,
+        remarks=remarks,
         layouts=tuple(results),
         profile=profile,
         directory_limit=directory_limit,
@@ -231,6 +242,10 @@ def compare(
         machine=_describe_machine(),
         made=made,
     )
+
+
+def _call(step: Callable[[], object]) -> object:
+    return step()
 
 
 def _describe_machine() -> dict[str, Any]:
@@ -275,12 +290,23 @@ def unique_names(layouts: Sequence[Layout], names: Sequence[str | None] | None) 
     return unique
 
 
-def _identifiers(ids: Any) -> Any:
-    """Return the source of identifiers; for a store, the identifiers of its objects."""
-    # Recognised by its method: importing the stores would cost more than most comparisons.
-    if hasattr(ids, "objects"):
-        return (found.id for found in ids.objects() if found.id is not None)
-    return ids
+class _Source:
+    """The source of identifiers; for a store, the identifiers of its objects.
+
+    :ivar unreadable: number of objects that were skipped because their identifiers cannot be read
+    """
+
+    def __init__(self, ids: Any) -> None:
+        self.unreadable = 0
+        # Recognised by its method: importing the stores would cost more than most comparisons.
+        self.items = self._of_store(ids) if hasattr(ids, "objects") else ids
+
+    def _of_store(self, store: Any) -> Iterator[str]:
+        for found in store.objects():
+            if found.id is None:
+                self.unreadable += 1
+            else:
+                yield found.id
 
 
 class _LayoutCounter:
@@ -322,16 +348,23 @@ class _LayoutCounter:
         named = [(index, error.reason) for index, error in list(block.faults.items())[:left]]
         named += [(failure[0], failure_reason(self._layout, block, failure)) for failure in mapped.failures[:left]]
         self._first_unmapped += [
-            _example(self._number + index, block.text(index), "", reason) for index, reason in sorted(named)[:left]
+            Example.of(self._number + index, block.text(index), "", reason) for index, reason in sorted(named)[:left]
         ]
 
     def _note_refused(self, block: Block, mapped: MappedBlock) -> None:
+        if len(self._profiles) > 1 and not any(self._refused.values()):
+            # Most layouts break no rule of any profile: one search instead of four.
+            found = name_violations(mapped.paths, "all", root_length=self._root_length, first=0)
+            if not found.count:
+                self._advised += found.advised
+                return
         for position, profile in enumerate(self._profiles):
             first = self._first_refused[profile]
             found = name_violations(mapped.paths, profile, root_length=self._root_length, first=FIRST - len(first))
             self._refused[profile] += found.count
             first += [
-                _example(self._number + one.number, block.text(one.number), one.path, one.reason) for one in found.first
+                Example.of(self._number + one.number, block.text(one.number), one.path, one.reason)
+                for one in found.first
             ]
             # The same for every profile, so count it once.
             self._advised += found.advised if position == 0 else 0
@@ -423,49 +456,9 @@ def _collisions(index: PathIndex, label: Label) -> Collisions:
     )
 
 
-def _between_different(result: LayoutResult, same: int, repeated: int, identifiers: int) -> LayoutResult:
-    """Return a result without the collisions of equal identifiers.
-
-    :param same: number of identifiers that occur more than once
-    :param repeated: number of different ones among them
-    """
-    found = result.collisions
-    # Different identifiers whose path another one has.
-    second = identifiers - same + repeated - result.unmapped.count - found.paths
-    equal = max(found.equal - same, second + 1 if second > 0 else 0)
-
-    def without(count: int, groups: int) -> int:
-        # A group has two different identifiers or more.
-        return max(count - same, equal, 2 * groups)
-
-    first = {
-        kind: tuple(group for group in groups if kind != "equal" or len({one.identifier for one in group.members}) > 1)
-        for kind, groups in found.first.items()
-    }
-    collisions = replace(
-        found,
-        equal=equal,
-        case=without(found.case, found.groups["case"]),
-        normalization=without(found.normalization, found.groups["normalization"]),
-        folded=without(found.folded, found.groups["case"] + found.groups["normalization"]),
-        groups={**found.groups, "equal": max(bool(equal), found.groups["equal"] - repeated)},
-        first=first,
-    )
-    return replace(result, collisions=collisions)
-
-
 def _group(collision: Collision, label: Label) -> CollisionGroup:
-    members = tuple(_example(member.number, label(member.number), member.path) for member in collision.members)
+    members = tuple(Example.of(member.number, label(member.number), member.path) for member in collision.members)
     return CollisionGroup(collision.kind, collision.count, collision.exact, members)
-
-
-def _example(number: int, identifier: str, path: str, reason: str = "") -> Example:
-    return Example(number, _shortened(identifier), _shortened(path), reason)
-
-
-def _shortened(text: str) -> str:
-    # Identifiers can be a megabyte long, and there can be thousands of examples.
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 # --- probing ------------------------------------------------------------------------------------------------------
@@ -495,7 +488,6 @@ def _probed(
     layouts: Sequence[Layout],
     sample: _Sample,
     folder: Path,
-    read: int,
     report: OnEvent,
 ) -> list[LayoutResult]:
     probed = []

@@ -10,6 +10,7 @@ last directory of a path is the object's *leaf* directory, the others are *inter
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
@@ -34,6 +35,7 @@ __all__ = [
     "Occurrences",
     "Probe",
     "ProbeTimes",
+    "Remark",
     "Throughput",
 ]
 
@@ -42,6 +44,12 @@ FORMAT = 3
 
 #: The kinds of collisions, in report order.
 KINDS = ("equal", "case", "normalization", "inside")
+
+#: Number of examples to list: identifiers, groups of each kind, members of a group.
+FIRST = 20
+_QUOTED_OR_NUMBER = re.compile(r"""'[^']*'|"[^"]*"|\d+""")
+# Identifiers and paths in examples are cut at this number of characters.
+_SHOWN = 1000
 
 
 class _Recorded:
@@ -77,6 +85,35 @@ class Example(_Recorded):
     path: str = ""
     reason: str = ""
 
+    @classmethod
+    def of(cls, number: int, identifier: str, path: str = "", reason: str = "") -> Example:
+        """Return an example, shortened: identifiers can be a megabyte long, and there can be thousands of examples."""
+        return cls(number, _shortened(identifier), _shortened(path), reason)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+@dataclass(frozen=True)
+class Remark(_Recorded):
+    """Identifiers of the input that are doubtful under every layout.
+
+    :ivar kind: ``blank``: empty. ``setting``: a first line ``sep=;``, as Excel writes. ``encoding``: not UTF-8.
+        ``ends``: blanks at the beginning or end. ``invisible``: no-break, soft or zero-width characters. ``spelling``:
+        DOIs or ARKs that other identifiers spell differently
+    :ivar count: number of identifiers; for ``blank``, with repetitions
+    :ivar first: the first of them; for ``spelling``, those of one name follow each other, with the name as their path
+    :ivar groups: for ``spelling``, the number of different DOIs and ARKs
+    :ivar detail: for ``encoding``, ``windows-1252`` if all of them look like it, and ``mixed`` if others are UTF-8
+    """
+
+    kind: str
+    count: int
+    first: tuple[Example, ...] = ()
+    groups: int = 0
+    detail: str = ""
+
 
 @dataclass(frozen=True)
 class CollisionGroup(_Recorded):
@@ -98,8 +135,7 @@ class CollisionGroup(_Recorded):
 class Collisions(_Recorded):
     """Path collisions. Each count is the number of identifiers that collide with at least one other identifier.
 
-    An identifier that occurs more than once does not collide with itself. If identifiers both repeat and collide, the
-    counts are lower bounds, and 0 only if there are no collisions of that kind.
+    An identifier that occurs more than once counts once.
 
     :ivar equal: identical paths, byte for byte
     :ivar case: identical paths after case folding, as on a file system that ignores case; includes ``equal``
@@ -133,6 +169,13 @@ class Occurrences(_Recorded):
 
     count: int = 0
     first: tuple[Example, ...] = ()
+
+    def different(self) -> tuple[Example, ...]:
+        """Return the first two examples whose reasons differ in more than names and numbers."""
+        found: dict[str, Example] = {}
+        for example in self.first:
+            found.setdefault(_QUOTED_OR_NUMBER.sub("", example.reason), example)
+        return tuple(found.values())[:2]
 
 
 @dataclass(frozen=True)
@@ -389,7 +432,7 @@ class Probe(_Recorded):
 
 @dataclass(frozen=True)
 class LayoutResult(_Recorded):
-    """The result for one layout.
+    """The result for one layout. All counts are over distinct identifiers.
 
     :ivar name: the name given by the user, unique in the comparison
     :ivar layout: the official name
@@ -459,9 +502,14 @@ class LayoutResult(_Recorded):
 class ComparisonData(_Recorded):
     """Several layouts compared on the same identifiers.
 
-    :ivar identifiers: number of identifiers
-    :ivar duplicates: number of identifiers that are in the input more than once, with all repetitions
+    :ivar identifiers: number of identifiers in the input, with repetitions
+    :ivar duplicates: number of identifiers that are in the input more than once, with all repetitions; without empty
+        ones
     :ivar repeated: number of different identifiers among them
+    :ivar distinct: number of different identifiers; all empty ones are one of them
+    :ivar blank: number of empty identifiers, with repetitions
+    :ivar unreadable: number of objects of a store that were skipped because their identifiers cannot be read
+    :ivar remarks: what is doubtful about the identifiers, whatever the layout
     :ivar layouts: the results, in the order of the arguments
     :ivar profile: the profile that paths were checked against, or ``all``
     :ivar directory_limit: the user's limit, or None
@@ -486,6 +534,10 @@ class ComparisonData(_Recorded):
     machine: Mapping[str, Any] = field(default_factory=dict)
     made: str = ""
     repeated: int = 0
+    distinct: int = 0
+    blank: int = 0
+    unreadable: int = 0
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def ok(self) -> bool:

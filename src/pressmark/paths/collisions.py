@@ -190,6 +190,23 @@ class PathIndex:
         self._state = "being listed"
         return self._listed(first, most)
 
+    def repetitions(self) -> Iterator[tuple[int, ...]]:
+        """Yield the ascending numbers of each path that occurs more than once, instead of :meth:`collisions`.
+
+        The labels remain available; the memory for sorting is released. All numbers of one path are in memory.
+
+        :raises SpillError: a temporary file cannot be read
+        :raises ValueError: the collisions have been listed before
+        """
+        if self._state != "open":
+            raise ValueError(f"repetitions can be listed only once: index is {self._state}")
+        self._state = "being listed"
+        # Few at a time, since each may have many numbers.
+        for spellings in self._spellings(self._count + 1, BATCH >> 6):
+            yield from (numbers for _, _, count, numbers in spellings if count > 1)
+        self._state = "listed"
+        self._sorter, self._runs = None, []
+
     def totals(self) -> Totals:
         """Return the totals. If :meth:`collisions` has been called, it must have ended.
 
@@ -221,6 +238,13 @@ class PathIndex:
 
             self._tree = Tree.of(self._counting)
         return self._tree
+
+    def labels(self) -> Iterator[Any]:
+        """Yield the labels of all paths in order: a ``ByteColumn`` for each batch that was added with labels.
+
+        :raises SpillError: a temporary file cannot be read
+        """
+        return self._labels.batches(self._kernels)
 
     def label(self, number: int) -> str:
         """Return the label of a path, or empty. The index must not be closed.
@@ -313,14 +337,14 @@ class PathIndex:
 
         return [*(written(*run) for run in self._runs), held()]
 
-    def _spellings(self, first: int) -> Iterator[list[Spelling]]:
-        """Yield the colliding spellings from the kernels, in batches."""
+    def _spellings(self, first: int, most: int = BATCH) -> Iterator[list[Spelling]]:
+        """Yield the colliding spellings from the kernels, about ``most`` at a time."""
         runs = self._blocks()
         merge = self._kernels.PathMerge(len(runs), first, self._counting)
         while True:
             if self._state != "being listed":
                 raise ValueError(f"cannot list more collisions: index is {self._state}")
-            run, spellings = merge.step(BATCH)
+            run, spellings = merge.step(most)
             yield spellings
             if run == -1:
                 if self._counting is not None:
@@ -371,6 +395,15 @@ class _Labels:
     def size(self) -> int:
         """Bytes written."""
         return self._end
+
+    def batches(self, kernels: ModuleType) -> Iterator[Any]:
+        ends = [*self._places, self._end][1:]
+        for count, place, end in zip(self._counts, self._places, ends, strict=True):
+            assert self._file is not None
+            data = self._index._read(self._file, place, end - place)
+            offsets = array("q")
+            offsets.frombytes(data[: 8 * (count + 1)])
+            yield kernels.ByteColumn.from_buffers(data[8 * (count + 1) :], offsets)
 
     def __getitem__(self, number: int) -> str:
         batch = bisect_right(self._firsts, number) - 1

@@ -107,6 +107,8 @@ _FOREIGN_BYTES = (
 )
 _FOREIGN = tuple((re.compile(pattern), what) for pattern, what in _FOREIGN_BYTES)
 _QUOTED = re.compile(rb'"[^"]*+"')
+# The first line by which Excel knows the separator.
+_EXCEL = re.compile(rb"(?i)(?:\xef\xbb\xbf)?(sep=[^\r\n])\r?(?:\n|$)")
 # A JSON document of several lines, or an array.
 _JSON_BEGIN = re.compile(rb"\s*(?:[\[{]\s*$|\[\s*[\"{])")
 
@@ -473,6 +475,9 @@ def open_list(
     _refuse_foreign(name, head, delimiter, crlf)
     bom = BOM if head.startswith(BOM) else b""
     if format != "lines":
+        if format != "jsonl" and (setting := _EXCEL.match(head)):
+            how = "remove it, and name the separator with --delimiter"
+            raise FormatError(name, f"first line {quoted(setting[1])} is a setting of Excel; {how}")
         _refuse_returns(name, head, format)
         guard = Guard(name, format, start=len(bom))
         return ListStream(source, name, head.removeprefix(BOM), bom=bom, guard=guard)

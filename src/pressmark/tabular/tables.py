@@ -7,13 +7,15 @@ compression.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from pressmark.errors import FormatError, TableError, quoted
+from pressmark.fs.gzipped import unpacked
 from pressmark.tabular.columns import Column, ItemMapper
-from pressmark.tabular.formats import open_list
+from pressmark.tabular.formats import Crlf, open_list
 
-__all__ = ["Block", "Writer", "open_table", "open_writer", "table_items"]
+__all__ = ["Block", "Writer", "open_items", "open_table", "open_writer"]
 
 
 class Block(Protocol):
@@ -117,11 +119,42 @@ def open_writer(reader: Any, format: str, sink: Any) -> Writer:
     return writer
 
 
-def table_items(reader: Any) -> Iterator[bytes]:
-    """Yield the items of CSV, TSV or JSON lines that are not null.
+@contextmanager
+def open_items(
+    source: Any,
+    name: str,
+    format: str,
+    *,
+    column: str | int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    crlf: Crlf | None = None,
+    null: bool = False,
+    json_lines: bool = True,
+) -> Iterator[Any]:
+    """Open the items of a file: the stream of a list, an Arrow column of Parquet, an iterator for other tables.
 
-    :raises TableError: a row is malformed
+    :param source: a binary stream; seekable for Parquet
+    :param name: its name in messages; decompressed if it ends in ``.gz``
+    :param format: as :func:`~pressmark.tabular.formats.chosen_format` returns it for the other options
+    :param json_lines: refuse lines that are JSON
+    :raises FormatError: it has another format, or lacks the column; or Parquet cannot be read without pyarrow
+    :raises TableError: it is malformed or damaged, possibly only when items are read
     """
+    data = unpacked(source, name)
+    if column is None:
+        yield open_list(data, name=name, delimiter=b"\0" if null else b"\n", crlf=crlf, json_lines=json_lines)
+        return
+    reader = open_table(data, name, format, Column(column, header, "", delimiter))
+    if format != "parquet":
+        yield _items(reader)
+        return
+    with reader.column() as items:
+        yield items
+
+
+def _items(reader: Any) -> Iterator[bytes]:
+    """Yield the items of CSV, TSV or JSON lines that are not null."""
     for block in reader.blocks():
         items = block.items
         for index, reason in sorted(block.faults.items())[:1]:

@@ -64,7 +64,7 @@ class Output:
         path: str | None = None,
         source: InputStream | None = None,
         interrupted: str | Callable[[], str] = "interrupted",
-        stages: Mapping[str, str] | None = None,
+        stages: Mapping[str, str | tuple[str, str]] | None = None,
         paths: Callable[[], Iterable[str | bytes | Outcome]] | None = None,
     ) -> None:
         self.as_json = as_json

@@ -117,7 +117,7 @@ class Reporter:
     terminal is written above the display.
 
     :param noun: the noun of the counted items, in the singular
-    :param stages: the words of the stages, by their names in events
+    :param stages: the words of the stages, by their names in events; with a noun if other items are counted
     :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
         is skipped. :data:`None` if only events report a total
     :param on_pause: called a few times a second, to write pending results
@@ -131,7 +131,7 @@ class Reporter:
         self,
         output: ProgressOutput,
         noun: str = "file",
-        stages: Mapping[str, str] | None = None,
+        stages: Mapping[str, str | tuple[str, str]] | None = None,
         *,
         paths: Callable[[], Iterable[str | bytes | Outcome]] | None = None,
         on_pause: Callable[[], object] = lambda: None,
@@ -238,14 +238,17 @@ class Reporter:
         event, first, seconds = self.done, self._first, time.monotonic() - self._since
         items, size = event.items - first.items, event.bytes - first.bytes
         of_bytes = event.of_bytes if self._sizing is None else self._sizing.total
-        text = format_count(event.items, self._noun)
+        stage, noun = self.stages.get(event.stage, ""), self._noun
+        if isinstance(stage, tuple):
+            stage, noun = stage
+        text = format_count(event.items, noun)
         if event.of_items is not None:
-            text = f"{event.items:,} of {format_count(event.of_items, self._noun)}"
+            text = f"{event.items:,} of {format_count(event.of_items, noun)}"
         if event.bytes or of_bytes:
             text += f", {format_bytes(event.bytes)}" + ("" if of_bytes is None else f" of {format_bytes(of_bytes)}")
         if event.of_items is not None and not items and event.items < event.of_items:
             # Processes take a moment to start, and a large object to be copied.
-            text += f", waiting for the first {self._noun}"
+            text += f", waiting for the first {noun}"
         # Of large files, only the size tells how fast the run is.
         if seconds > 0 and items > 0 and (size <= 0 or items >= 10 * seconds):
             text += f", {items / seconds:,.0f}/s"
@@ -259,7 +262,7 @@ class Reporter:
             for of, at, new in ((of_bytes, event.bytes, size), (event.of_items, event.items, items))
             if of and new > 0
         ]
-        return View(self.stages.get(event.stage, ""), text, done, total, max(lefts, default=None))
+        return View(stage, text, done, total, max(lefts, default=None))
 
     def on_long(self) -> None:
         """Add up the sizes of the files. Called in the thread, once: a short run needs no estimate."""

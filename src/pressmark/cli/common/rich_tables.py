@@ -1,7 +1,8 @@
-"""Human-readable tables, printed by rich: as wide as the terminal, or 120 columns if the output is not a terminal."""
+"""Human-readable tables, drawn by rich: as wide as the terminal, or 120 columns if the output is not a terminal."""
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import textwrap
@@ -9,7 +10,7 @@ from typing import Any
 
 from pressmark.cli.common.console import one_line
 
-__all__ = ["Table", "output_width", "print_tables"]
+__all__ = ["Table", "output_width", "tables_text"]
 
 _WIDTH_OF_FILES = 120
 
@@ -60,13 +61,15 @@ def output_width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
 
 
-def print_tables(*tables: Table) -> None:
-    """Print ``tables`` to standard output, with folded heads, transposed, or row by row if they are too wide."""
+def tables_text(*tables: Table) -> str:
+    """Return tables for standard output, with folded heads, transposed, or row by row if they are too wide."""
     # rich takes longer to import than all the rest of a short run.
     from rich.console import Console
     from rich.text import Text
 
-    console: Any = Console(file=sys.stdout, width=output_width(), highlight=False, soft_wrap=False)
+    text = io.StringIO()
+    terminal = sys.stdout.isatty()
+    console: Any = Console(file=text, force_terminal=terminal, width=output_width(), highlight=False, soft_wrap=False)
     for table in tables:
         # Texts are hard to read in transposed tables.
         is_text = table.texts == len(table.columns)
@@ -77,6 +80,7 @@ def print_tables(*tables: Table) -> None:
         for note in table.notes:
             console.print(Text(one_line(note)))
         console.print()
+    return text.getvalue()
 
 
 def _fitting(table: Table, console: Any) -> Any:

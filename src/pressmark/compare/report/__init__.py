@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
-from pressmark.compare.report.verdict import STORES, STRUCTURES, SYSTEMS, Statement, Verdict, find_defects, judge
+from pressmark.compare.report.verdict import (
+    STORES,
+    STRUCTURES,
+    SYSTEMS,
+    Statement,
+    Verdict,
+    find_defects,
+    judge,
+    safety_of,
+)
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
+from pressmark.errors import ReportError
 from pressmark.html import check_packages, check_writable, embed_json, format_large_number, render_page, write_page
 from pressmark.version import __version__
 
@@ -21,6 +32,7 @@ __all__ = [
     "find_defects",
     "judge",
     "page_text",
+    "safety_of",
     "write_report",
 ]
 
@@ -40,12 +52,16 @@ MODELS = {"exact": "no interim directories", "hashed": "closed form", "count": "
 REPORTED = (10**6, 10**9, 10**12)
 
 
-def check_report(path: str | os.PathLike[str]) -> None:
+def check_report(path: str | os.PathLike[str], source: str | os.PathLike[str] | None = None) -> None:
     """Check that a report can be created and written, before the comparison starts.
 
+    :param source: the file of identifiers, which the report must not replace
     :raises ReportError: a package is missing, or the file cannot be written
     """
     target = os.fspath(path)
+    with suppress(OSError):
+        if source is not None and os.path.samefile(target, source):
+            raise ReportError(target, "input and report are the same file; choose another report")
     check_packages(target, _NEEDS)
     check_writable(target)
 
@@ -71,7 +87,7 @@ def page_text(comparison: ComparisonData) -> str:
         "layouts": comparison.layouts,
         "verdict": judge(comparison),
         "series": pictures(comparison),
-        "defects": [find_defects(one) for one in comparison.layouts],
+        "safety": [safety_of(one, comparison) for one in comparison.layouts],
         "profiles": [one for one in SYSTEMS if one != "unix" and comparison.profile in ("all", one)],
         "growth": [{objects: total for objects, _, total in one.growth.points} for one in comparison.layouts],
         "models": MODELS,

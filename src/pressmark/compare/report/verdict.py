@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pressmark.compare.result import CollisionGroup, ComparisonData, LayoutResult
+from pressmark.compare.result import CollisionGroup, ComparisonData, LayoutResult, Remark
 from pressmark.errors import quoted
 from pressmark.html import format_large_number, format_number
 from pressmark.layouts import HashAndIdNTuple, find_layout
 
-__all__ = ["BILLION", "CROWDED", "STORES", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "find_defects", "judge"]
+__all__ = [
+    "BILLION",
+    "CROWDED",
+    "STORES",
+    "STRUCTURES",
+    "SYSTEMS",
+    "Statement",
+    "Verdict",
+    "find_defects",
+    "judge",
+    "safety_of",
+]
 
 #: The number of objects for which growth is reported.
 BILLION = 10**9
@@ -28,6 +39,8 @@ STORES = {"ocfl": "an OCFL storage root", "pairtree": "a Pairtree", "vitro": "a 
 _INODES = "inodes (files and directories)"
 # The most layouts to name in one sentence.
 _MOST_NAMES = 6
+# A layout is recommended for the rest if it leaves out one identifier, or one in ten at most.
+_FEW = 10
 
 
 class Statement(NamedTuple):
@@ -62,6 +75,10 @@ class Verdict(NamedTuple):
     next: str | None = None
     commands: Mapping[str, str] = {}
 
+    def record(self) -> dict[str, Any]:
+        """Return the JSON representation."""
+        return {**self._asdict(), "statements": [statement._asdict() for statement in self.statements]}
+
 
 def judge(comparison: ComparisonData) -> Verdict:
     """Return the verdict on a comparison by these rules, in this order.
@@ -71,18 +88,25 @@ def judge(comparison: ComparisonData) -> Verdict:
     ``duplicates``
         Identifiers that occur more than once are reported as a property of the input. They count once, not as
         collisions.
+    ``blank``, ``setting``, ``encoding``, ``ends``, ``invisible``, ``spelling``
+        The remarks on the input: empty identifiers; a line ``sep=`` of Excel; identifiers that are not UTF-8, with
+        blanks at the ends, with no-break or zero-width characters; and spellings of the same DOI or ARK. Each turns
+        ``good`` into ``attention``.
     ``safe``
         The layouts without :func:`find_defects`: each identifier has a unique path, and no path is inside another,
-        unless the store format allows it. The verdict is ``bad`` if no layout is safe, and ``attention`` if only some
-        are.
+        unless the store format allows it. A layout whose only defects are a few identifiers without an allowed path
+        (one, or at most one in ten) is safe for all but these. The verdict is ``bad`` if no layout is safe even so, and
+        ``attention`` if only some are, or some with exceptions.
     ``recommended``
-        Among several layouts, for each object structure, the safe one that comes first by these criteria: no collisions
+        Among several layouts, for each object structure, the safe one that comes first by these criteria: fewest
+        exceptions; no collisions
         on file systems that ignore case; no paths that other systems, of the chosen profile, do not allow; no nested
         paths; no directory with more entries than the user's limit or :data:`CROWDED`, and not all objects in one
         directory; identifiers can be restored from paths; layout 0003 with its defaults; fewest inodes per object.
     ``shared``, ``inside``, ``unmapped``, ``refused``
-        For each unsafe layout, the number of identifiers that share a path, with an example; whose path is inside
-        another; that have no path; or whose path no POSIX file system allows.
+        For each layout with defects, the number of identifiers that share a path, with an example; whose path is inside
+        another; that have no path; or whose path no POSIX file system allows. Layouts that cannot map the same
+        identifiers share a sentence.
     ``folded``, ``profile``
         For each safe layout, the number of identifiers that share a path on a file system that ignores case or Unicode
         normalization, and the number of paths that other systems do not allow, for the chosen profile. Either turns
@@ -107,25 +131,26 @@ def judge(comparison: ComparisonData) -> Verdict:
         return Verdict("attention", "Nothing to compare", (empty,))
     duplicates = comparison.duplicates
     safe = [one for one in comparison.layouts if not find_defects(one)]
+    usable = [one for one in comparison.layouts if _is_usable(one, comparison)]
     statements: list[Statement] = []
     if duplicates:
         statements.append(Statement("duplicates", _duplicates(comparison)))
-    statements.append(_safe(comparison.layouts, safe))
-    best = _recommended(comparison, safe)
+    statements += [Statement(one.kind, _remark(one)) for one in comparison.remarks]
+    statements.append(_safe(comparison.layouts, safe, usable))
+    best = _recommended(comparison, usable)
     if len(comparison.layouts) > 1:
-        statements += [Statement("recommended", _recommendation(one, safe, comparison)) for one in best.values()]
+        statements += [Statement("recommended", _recommendation(one, usable, comparison)) for one in best.values()]
     for one in comparison.layouts:
-        if one not in safe:
-            statements += _unsafe(one)
-    notes = [note for one in safe for note in _elsewhere(one, comparison)]
-    over = [one for one in safe if one.fan_out.over_limit]
+        statements += _unsafe(one, comparison.layouts)
+    notes = [note for one in usable for note in _elsewhere(one, comparison)]
+    over = [one for one in usable if one.fan_out.over_limit]
     statements += notes
-    statements += _nested(safe)
-    statements += _limits(safe, over, comparison.directory_limit)
-    statements += _inodes(safe)
-    statements += _irreversible(safe)
-    statements += _growth(safe)
-    kind, word = _kind(comparison, safe, bool(notes or over or duplicates))
+    statements += _nested(usable)
+    statements += _limits(usable, over, comparison.directory_limit)
+    statements += _inodes(usable)
+    statements += _irreversible(usable)
+    statements += _growth(usable)
+    kind, word = _kind(comparison, safe, usable, bool(notes or over or duplicates or comparison.remarks))
     names = {structure: one.name for structure, one in best.items()} if len(comparison.layouts) > 1 else {}
     commands = {structure: _init_command(one) for structure, one in best.items()}
     first, command = (next(iter(found.values()), None) for found in (names, commands))
@@ -147,10 +172,37 @@ def find_defects(layout: LayoutResult) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _kind(comparison: ComparisonData, safe: Sequence[LayoutResult], noted: bool) -> tuple[str, str]:
+def safety_of(layout: LayoutResult, comparison: ComparisonData) -> str:
+    """Return whether a layout is safe: ``yes``, ``no``, or for which identifiers, as ``all but 1``."""
+    if not find_defects(layout):
+        return "yes"
+    return f"all but {format_number(_left_out(layout))}" if _is_usable(layout, comparison) else "no"
+
+
+def _left_out(layout: LayoutResult) -> int:
+    """Return the number of identifiers without a path that POSIX file systems allow."""
+    unix = layout.refused.get("unix")
+    return layout.unmapped.count + (0 if unix is None else unix.count)
+
+
+def _is_usable(layout: LayoutResult, comparison: ComparisonData) -> bool:
+    """Return whether a layout is safe, if not for a few identifiers without a path."""
+    defects, left_out = find_defects(layout), _left_out(layout)
+    if "shared" in defects or "inside" in defects:
+        return False
+    return not defects or (2 * left_out < comparison.distinct and left_out <= max(comparison.distinct // _FEW, 1))
+
+
+def _kind(
+    comparison: ComparisonData, safe: Sequence[LayoutResult], usable: Sequence[LayoutResult], noted: bool
+) -> tuple[str, str]:
     count = len(comparison.layouts)
     if len(safe) < count:
-        return "attention" if safe else "bad", _failures(comparison)
+        if len(usable) == count:
+            numbers = set(map(_left_out, usable))
+            rest = f"safe for all but {_identifiers(*numbers) if len(numbers) == 1 else 'a few identifiers'}"
+            return "attention", f"This layout is {rest}" if count == 1 else f"All layouts are {rest}"
+        return "attention" if usable else "bad", _failures(comparison)
     if noted:
         return "attention", "All layouts are safe, but see the remarks" if count > 1 else "Safe, but see the remarks"
     return "good", "This layout is safe" if count == 1 else "All layouts are safe"
@@ -178,7 +230,7 @@ def _failures(comparison: ComparisonData) -> str:
 
 def _is_crowded(layout: LayoutResult, comparison: ComparisonData) -> bool:
     """Return whether a directory has too many entries, or will have when the store grows."""
-    is_flat = layout.depth.max == 1 and comparison.identifiers > CROWDED // 10
+    is_flat = layout.depth.max == 1 and comparison.distinct > CROWDED // 10
     return is_flat or layout.fan_out.max > (comparison.directory_limit or CROWDED)
 
 
@@ -191,11 +243,11 @@ def _refused_elsewhere(layout: LayoutResult, comparison: ComparisonData) -> dict
     }
 
 
-def _recommended(comparison: ComparisonData, safe: Sequence[LayoutResult]) -> dict[str, LayoutResult]:
+def _recommended(comparison: ComparisonData, usable: Sequence[LayoutResult]) -> dict[str, LayoutResult]:
     """Return the layout to recommend for each object structure: stores of different structures do not compare."""
-    of = {structure: [one for one in safe if one.costs.structure == structure] for structure in STRUCTURES}
+    of = {structure: [one for one in usable if one.costs.structure == structure] for structure in STRUCTURES}
     return {
-        structure: min(some, key=lambda one: (*_criteria(one, comparison), _rounded_inodes(one)))
+        structure: min(some, key=lambda one: (_left_out(one), *_criteria(one, comparison), _rounded_inodes(one)))
         for structure, some in of.items()
         if some
     }
@@ -222,9 +274,12 @@ def _is_plain(layout: LayoutResult) -> bool:
     return layout.layout == HashAndIdNTuple.name and layout.config == HashAndIdNTuple().config()
 
 
-def _recommendation(layout: LayoutResult, safe: Sequence[LayoutResult], comparison: ComparisonData) -> str:
+def _recommendation(layout: LayoutResult, usable: Sequence[LayoutResult], comparison: ComparisonData) -> str:
     """Return the sentence that recommends one of the safe layouts, with its reasons."""
+    left_out = _left_out(layout)
     own = "every identifier has a unique path"
+    if left_out:
+        own = f"all but {_identifiers(left_out)} {_has(left_out)} a unique path"
     if not layout.collisions.folded:
         own += ", also on file systems that ignore case"
     reasons = [own]
@@ -232,12 +287,14 @@ def _recommendation(layout: LayoutResult, safe: Sequence[LayoutResult], comparis
         reasons.append(f"no directory has more than {_entries(layout.fan_out.max)}")
     if not layout.irreversible:
         reasons.append("identifiers can be restored from paths")
-    others = [one for one in safe if one is not layout and one.costs.structure == layout.costs.structure]
+    others = [one for one in usable if one is not layout and one.costs.structure == layout.costs.structure]
     if others and _is_plain(layout):
         reasons.append("layout 0003 with its defaults suits all kinds of identifiers")
     inodes = _rounded_inodes(layout)
     if any(
-        _criteria(one, comparison) == _criteria(layout, comparison) and _rounded_inodes(one) > inodes for one in others
+        (_left_out(one), *_criteria(one, comparison)) == (left_out, *_criteria(layout, comparison))
+        and _rounded_inodes(one) > inodes
+        for one in others
     ):
         reasons.append(f"of the layouts with these properties, it needs the fewest {_INODES}, {inodes:.1f} per object")
     text = f"Recommended for {STORES[layout.costs.structure]}: {layout.name}. Reasons: {'; '.join(reasons)}."
@@ -272,11 +329,48 @@ def _duplicates(comparison: ComparisonData) -> str:
     return f"{repeated} occur more than once in the input, {total} in total; each counts once."
 
 
-def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Statement:
+def _remark(remark: Remark) -> str:
+    """Return the sentence of a remark: which identifiers, what is doubtful, and what to do."""
+    count, first = remark.count, remark.first[0]
+    example = f"{quoted(first.identifier)} (item {format_number(first.number + 1)})"
+    example = f": {example}" if count == 1 else f", for example {example}"
+    subject = _identifiers(count)
+    if remark.kind == "blank":
+        where = f"item {format_number(first.number + 1)}"
+        if count == 1:
+            return f"1 identifier in the input is empty, {where}; remove it."
+        return f"{subject} in the input are empty, the first is {where}; remove them."
+    if remark.kind == "setting":
+        return f"The first item {quoted(first.identifier)} is a setting of Excel, not an identifier; remove it."
+    if remark.kind == "encoding":
+        advice = {
+            "windows-1252": "the input looks like Windows-1252; convert it to UTF-8 (iconv -f WINDOWS-1252 -t UTF-8)",
+            "mixed": "they look like Windows-1252, others are UTF-8; convert these items to UTF-8",
+        }.get(remark.detail, "convert the input to UTF-8, unless these are names on a disk")
+        return f"{subject} {'is' if count == 1 else 'are'} not UTF-8{example}; {advice}."
+    if remark.kind == "ends":
+        verb = "starts or ends" if count == 1 else "start or end"
+        return f"{subject} {verb} with a blank{example}; remove it, or it becomes part of the path."
+    if remark.kind == "invisible":
+        verb = "contains" if count == 1 else "contain"
+        return f"{subject} {verb} no-break or zero-width characters{example}; remove or replace them."
+    names = "1 DOI or ARK" if remark.groups == 1 else f"{format_number(remark.groups)} DOIs or ARKs"
+    both = " and ".join(quoted(one.identifier) for one in remark.first[:2])
+    text = f"{subject} {'is' if count == 1 else 'are'} {names} in several spellings, for example {both}"
+    return f"{text}; use one spelling, or each becomes an object of its own."
+
+
+def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult], usable: Sequence[LayoutResult]) -> Statement:
     own = "every identifier a unique path"
     count = len(layouts)
     if not safe:
         text = f"No layout gives {own}." if count > 1 else f"{layouts[0].name} does not give {own}."
+        if usable:
+            fewest = min(map(_left_out, usable))
+            some = [one for one in usable if _left_out(one) == fewest]
+            who = f"{'Both' if count == 2 else f'All {count}'} layouts" if len(some) == count > 1 else _names(some)
+            own = f"all but {_identifiers(fewest)} a unique path"
+            text = f"{who} {'gives' if len(some) == 1 else 'give'} {own}."
     elif len(safe) == 1:
         text = f"{safe[0].name if count == 1 else f'Only {safe[0].name}'} gives {own}."
     elif len(safe) == count:
@@ -286,7 +380,7 @@ def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Stat
     return Statement("safe", text)
 
 
-def _unsafe(layout: LayoutResult) -> Iterator[Statement]:
+def _unsafe(layout: LayoutResult, layouts: Sequence[LayoutResult]) -> Iterator[Statement]:
     found = find_defects(layout)
     collisions, head = layout.collisions, _head(layout)
     if "shared" in found:
@@ -300,15 +394,26 @@ def _unsafe(layout: LayoutResult) -> Iterator[Statement]:
         exact = [group for group in collisions.first.get("inside", ()) if group.exact]
         text = f"{head}{_identifiers(collisions.inside_exact)} have nested paths: one object is inside another"
         yield Statement("inside", f"{text}{_example(exact)}.")
-    if "unmapped" in found:
+    alike = [one for one in layouts if one.unmapped.count and _unmapped(one) == _unmapped(layout)]
+    if "unmapped" in found and alike[0] is layout:
         count = layout.unmapped.count
-        first = layout.unmapped.first[:1]
-        example = f", for example {quoted(first[0].identifier)} ({first[0].reason})" if first else ""
+        example = "".join(
+            f"{':' if count == 1 else ', for example'} {quoted(one.identifier)} (item {format_number(one.number + 1)},"
+            f" {one.reason})"
+            for one in layout.unmapped.first[:1]
+        )
+        if len(alike) > 1:
+            head = "All layouts: " if len(alike) == len(layouts) else f"{_names(alike)}: "
         yield Statement("unmapped", f"{head}{_identifiers(count)} {_has(count)} no path{example}.")
     if "refused" in found:
         refused = layout.refused["unix"]
         example = f" ({refused.first[0].reason})" if refused.first else ""
         yield Statement("refused", f"{head}{_paths(refused.count)} not allowed by any file system{example}.")
+
+
+def _unmapped(layout: LayoutResult) -> tuple[int, tuple[int, ...]]:
+    """Return what is the same for layouts that cannot map the same identifiers."""
+    return layout.unmapped.count, tuple(one.number for one in layout.unmapped.first)
 
 
 def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:

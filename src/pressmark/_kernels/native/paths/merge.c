@@ -22,10 +22,10 @@ int pm_merge_init(pm_merge *merge, int64_t runs, int64_t first)
     merge->runs = (pm_run *)calloc((size_t)runs + 1, sizeof(pm_run));
     merge->heap = (int64_t *)calloc((size_t)runs + 1, sizeof(int64_t));
     merge->hungry = (int64_t *)calloc((size_t)runs + 1, sizeof(int64_t));
-    merge->numbers = (uint64_t *)calloc((size_t)first + 1, sizeof(uint64_t));
     merge->first = first;
     merge->outer_length = -1;
-    if (merge->runs == NULL || merge->heap == NULL || merge->hungry == NULL || merge->numbers == NULL ||
+    if (merge->runs == NULL || merge->heap == NULL || merge->hungry == NULL ||
+        pm_reserve_items(&merge->numbers, &merge->numbers_room, 1, sizeof(uint64_t)) < 0 ||
         pm_reserve(&merge->spelled, 256) < 0 || pm_reserve(&merge->outer, 256) < 0)
         return PM_NO_MEMORY;
     for (int64_t run = 0; run < runs; run++)
@@ -185,8 +185,11 @@ int64_t pm_merge_step(pm_merge *merge, int64_t most)
                 return PM_MERGE_NO_MEMORY;
         }
         /* There is always room for one number, that of the pending path. */
-        if (merge->count < merge->first || merge->count == 0)
+        if (merge->count < merge->first || merge->count == 0) {
+            if (pm_reserve_items(&merge->numbers, &merge->numbers_room, merge->count + 1, sizeof(uint64_t)) < 0)
+                return PM_MERGE_NO_MEMORY;
             merge->numbers[merge->count] = pm_big_endian(run->record + size);
+        }
         merge->count++;
         status = pm_run_next(run);
         if (status < 0)

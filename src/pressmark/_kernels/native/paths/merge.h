@@ -38,6 +38,7 @@ typedef struct {
     pm_bytes spelled; /* the current records, without their numbers */
     int64_t count;
     uint64_t *numbers; /* their first numbers */
+    int64_t numbers_room;
     pm_bytes outer; /* the same for the last path that is not inside another */
     int64_t outer_length; /* the length of its key; -1 before the first path */
     int pending; /* whether that path is not a result yet; it is the only one with its key so far */
