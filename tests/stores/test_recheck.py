@@ -307,14 +307,14 @@ def between(store: Store) -> tuple[Path, Path]:
         (root / "abc").rename(root / "abc.pressmark-old")
         return root / "abc.pressmark-old", root / "abc"
     if store.kind == "pairtree":
-        place = root / "pairtree_root/ab/c"
-        (place / "pairtree_pressmark-old").mkdir()
-        (name,) = (path.name for path in place.iterdir() if path.name != "pairtree_pressmark-old")
-        (place / name).rename(place / "pairtree_pressmark-old" / name)
-        return place / "pairtree_pressmark-old" / name, place / name
-    place = root / "file_storage_root/abc"
-    os.link(place / "f", place / "g")  # as a concurrent reader of the directory may see a rename
-    return place / "f", place / "g"
+        directory = root / "pairtree_root/ab/c"
+        (directory / "pairtree_pressmark-old").mkdir()
+        (name,) = (path.name for path in directory.iterdir() if path.name != "pairtree_pressmark-old")
+        (directory / name).rename(directory / "pairtree_pressmark-old" / name)
+        return directory / "pairtree_pressmark-old" / name, directory / name
+    directory = root / "file_storage_root/abc"
+    os.link(directory / "f", directory / "g")  # as a concurrent reader of the directory may see a rename
+    return directory / "f", directory / "g"
 
 
 def finished(store: Store, old: Path, new: Path) -> None:
