@@ -1,7 +1,7 @@
 """Open files by path, anywhere or only beneath a directory.
 
 Files that have a meaning for Pressmark (declarations, inventories, journals, locks, …) are opened by
-:func:`open_regular` and :func:`open_beneath`, which never wait: a named pipe or a device in the place of a file is an
+:func:`open_regular` and :func:`open_beneath`, which never wait: a named pipe or a device instead of a file is an
 error.
 
 Received packages contain file names chosen by others, in directories that others may write to. Checking a path before

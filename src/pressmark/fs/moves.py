@@ -86,8 +86,8 @@ def exchange(one: bytes, other: bytes) -> bool:
     return _rename_by(_EXCHANGE, one, other)
 
 
-def replace_directory(new: bytes, place: bytes, aside: bytes) -> bytes:
-    """Replace the directory at ``place`` with the directory ``new``.
+def replace_directory(new: bytes, path: bytes, aside: bytes) -> bytes:
+    """Replace the directory at ``path`` with the directory ``new``.
 
     This is one step if the file system can exchange two names. Otherwise the old directory is moved to ``aside`` first;
     if the run is killed after that, :func:`restore` undoes the replacement.
@@ -95,27 +95,27 @@ def replace_directory(new: bytes, place: bytes, aside: bytes) -> bytes:
     :param aside: an unused path on the same file system; its parent directory is created if missing
     :return: the path of the old directory: ``new`` or ``aside``
     """
-    if exchange(new, place):
+    if exchange(new, path):
         return new
     with suppress(FileExistsError):
         os.mkdir(os.path.dirname(aside))
-    os.rename(place, aside)
+    os.rename(path, aside)
     try:
-        rename_new(new, place)
+        rename_new(new, path)
     except BaseException:
-        restore(aside, place)
+        restore(aside, path)
         raise
     return aside
 
 
-def restore(aside: bytes, place: bytes) -> bool:
-    """Move the directory that an interrupted :func:`replace_directory` put aside back to ``place``, if that is free.
+def restore(aside: bytes, path: bytes) -> bool:
+    """Move the directory that an interrupted :func:`replace_directory` put aside back to ``path``, if that is free.
 
     :return: whether it was moved; if not, ``aside`` does not exist, or the new directory is in place
     """
-    if exists(place) or not exists(aside):
+    if exists(path) or not exists(aside):
         return False
-    rename_new(aside, place)
+    rename_new(aside, path)
     return True
 
 

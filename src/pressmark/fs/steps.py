@@ -152,15 +152,15 @@ def _phase_of(plan: Sequence[Phase], made: int) -> int:
     return next(number for number, end in enumerate(ends) if made < end)
 
 
-def _flush_filesystems(places: Mapping[int, bytes]) -> dict[int, OSError]:
+def _flush_filesystems(directories: Mapping[int, bytes]) -> dict[int, OSError]:
     """Flush file systems, and return the errors by their numbers.
 
-    :param places: a directory of each, by its number
+    :param directories: a directory of each, by its number
     """
     errors = {}
-    for device, place in places.items():
+    for device, directory in directories.items():
         try:
-            flush_filesystem(place)
+            flush_filesystem(directory)
         except OSError as error:
             errors[device] = error
     return errors
