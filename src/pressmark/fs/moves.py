@@ -129,13 +129,13 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
     """
     names = relative.split(b"/")
     for _ in range(TRIES):
-        made = []
+        created = []
         try:
             for depth in range(1, len(names) + 1):
                 path = os.path.join(base, *names[:depth])
                 try:
                     os.mkdir(path)
-                    made.append(b"/".join(names[:depth]))
+                    created.append(b"/".join(names[:depth]))
                 except FileExistsError:
                     if is_blocked(path):
                         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
@@ -143,7 +143,7 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
             if not os.path.isdir(base):
                 raise
             continue
-        return made
+        return created
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), base)
 
 

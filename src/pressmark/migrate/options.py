@@ -286,9 +286,9 @@ class Options:
             return "it lacks some of the namespaces; declare them there first, or choose another destination"
         if self.to == "bags":
             own = cast("BagFolder", store).identifiers
-            given = self.destination_options.get("identifiers", own)
-            if given != own:
-                return f"its identifiers come from {own!r}, not {given!r}; choose another destination"
+            chosen = self.destination_options.get("identifiers", own)
+            if chosen != own:
+                return f"its identifiers come from {own!r}, not {chosen!r}; choose another destination"
         layout = self.destination_layout()
         if layout is None:
             cast("OcflRoot | BagFolder", store).refuse_misplaced()
@@ -417,9 +417,9 @@ def _contradiction(options: Options) -> str | None:
         return f"a store of kind {options.source_kind} has no versions; omit --version"
     if options.version is not None and options.to == "ocfl":
         return "a migration from OCFL to OCFL keeps all versions of each object; omit --version"
-    given = sorted({"message", "user"}.intersection(options.destination_options))
-    if given and options.verbatim:
-        return f"versions of OCFL objects keep their own {' and '.join(given)}; omit the option"
+    chosen = sorted({"message", "user"}.intersection(options.destination_options))
+    if chosen and options.verbatim:
+        return f"versions of OCFL objects keep their own {' and '.join(chosen)}; omit the option"
     if options.to == "ocfl" and options.layout is None:
         return "an OCFL storage root needs a layout; specify one, such as --layout 0003"
     layout = options.destination_layout()

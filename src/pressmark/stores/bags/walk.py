@@ -165,7 +165,7 @@ class BagWalk(StoreWalk):
         while waiting:
             path, kind = waiting.pop()
             if kind != "directory":
-                yield from self._found(path, kind, visit)
+                yield from self._other(path, kind, visit)
                 continue
             visit(path)
             try:
@@ -187,7 +187,7 @@ class BagWalk(StoreWalk):
             below = [entry for entry in entries if not ignored(decode_fs(entry.name))]
             waiting += [(os.path.join(path, entry.name), entry.kind) for entry in reversed(below)]
 
-    def _found(self, path: bytes, kind: str, visit: Callable[[bytes], object]) -> Iterator[StoreObject | Problem]:
+    def _other(self, path: bytes, kind: str, visit: Callable[[bytes], object]) -> Iterator[StoreObject | Problem]:
         """Yield an item that is not a directory."""
         if kind == "file" and is_junk(os.path.basename(path)):
             yield problem("junk", path)

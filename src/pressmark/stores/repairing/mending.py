@@ -1,6 +1,6 @@
 """Mending: damaged and lost files of objects are replaced by files of a good copy.
 
-The digests that an object records, an OCFL object in its inventory and a bag in its manifests, say which files are
+The digests that an object records, an OCFL object in its inventory and a bag in its manifests, show which files are
 damaged, and prove that a file of the good copy is the right one, whatever its name. Nothing else of an object changes.
 """
 

@@ -77,7 +77,7 @@ class _Check(NameCheck):
         self._before: set[str] = set()
         # What lasts of the inventories of earlier versions, in the order of their numbers.
         self._earlier: list[tuple[str, dict[str, Any]]] = []
-        # What they say of content, which is reported after all versions.
+        # What they report on content, which is reported after all versions.
         self._unlisted: list[Problem] = []
         self._absent: dict[str, str] = {}
         self._contradictions: list[Problem] = []
@@ -411,7 +411,7 @@ class _Check(NameCheck):
                     yield algorithm, path, digest, other, is_manifest
 
     def _compare_paths(self) -> None:
-        """Compare the newest manifest with the files, and report what earlier inventories say of them."""
+        """Compare the newest manifest with the files, and report the findings of earlier inventories on them."""
         if not self._is_exact:
             for path in sorted(self._contents.keys() - self._disk, key=encode_fs):
                 self._report("content-missing", path)

@@ -105,7 +105,7 @@ class NextVersion:
         self._storage = root.storage
         self._publishing = changes
         self._identifier = identifier
-        self._found = found
+        self._current = found
         self._edit = edit
         self._provenance = provenance
         self._dedup = dedup
@@ -123,7 +123,7 @@ class NextVersion:
         :raises SourceError: the changes contradict the object or each other
         """
         self._kept, source = _kept(self._edit, self._before, new, links)
-        document = self._found.document
+        document = self._current.document
         return CopiedFiles(
             source,
             new,
@@ -153,7 +153,7 @@ class NextVersion:
         self._changes = compare_states(self._before, after)
         self._is_new = not (self._changes.is_empty and copied.is_stored())
         if self._is_new:
-            _write(self._found.document, self._name, after, copied, self._provenance)
+            _write(self._current.document, self._name, after, copied, self._provenance)
             self._root.refuse_too_long(self._identifier, self.path, copied.longest)
 
     def record(self, copied: CopiedFiles) -> StoreObject:
@@ -162,7 +162,7 @@ class NextVersion:
         counts = self._changes.counts()
         if restored := copied.restored & set(self._changes.unchanged):
             counts = {**counts, "restored": len(restored), "unchanged": counts["unchanged"] - len(restored)}
-        name = self._name if self._is_new else self._found.document["head"]
+        name = self._name if self._is_new else self._current.document["head"]
         return StoreObject(self._identifier, decode_fs(self.path), True, None, problems, name, counts)
 
     # --- before -------------------------------------------------------------------------------------------------------
@@ -197,17 +197,17 @@ class NextVersion:
                 f" but its storage root declares OCFL {self._root.version}"
             )
         repeated: list[str] = []
-        read_inventory(self._found.data, repeated)
+        read_inventory(self._current.data, repeated)
         if repeated:
             return f"inventory-key-repeated: the key {quoted(repeated[0])} occurs more than once"
         if problems:
             return f"{problems[0].kind}: {problems[0].message}"
-        errors = inventory_errors(self._found.document, version)
+        errors = inventory_errors(self._current.document, version)
         return f"{errors[0].kind}: {errors[0].message}" if errors else None
 
     def _irregularity(self) -> str | None:
         """Return what another run, killed or not, may have left unfinished."""
-        document, data = self._found.document, self._found.data
+        document, data = self._current.document, self._current.data
         try:
             if not matches_sidecar(self._storage, self.path, document, data):
                 return "sidecar-mismatch: the inventory differs from its sidecar"
@@ -227,7 +227,7 @@ class NextVersion:
 
     def _hash_stored(self, contents: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Outcome]]:
         """Hash content files of the object, and yield key and outcome of each; links are not followed."""
-        algorithms = (self._found.document["digestAlgorithm"],)
+        algorithms = (self._current.document["digestAlgorithm"],)
         for link, group in groupby(contents, lambda task: self._link(task[1])):
             tasks = [(key, self._path(encode_fs(content))) for key, content in group]
             if link is None:
@@ -275,9 +275,9 @@ class NextVersion:
         if not self._is_as_found():
             raise self._changed()
         self._refuse_mutable_head()
-        sidecar = encode_fs(sidecar_name(self._found.document["digestAlgorithm"]))
+        sidecar = encode_fs(sidecar_name(self._current.document["digestAlgorithm"]))
         try:
-            self._publishing.publish_version(new, self.path, encode_fs(self._name), sidecar, self._found.data)
+            self._publishing.publish_version(new, self.path, encode_fs(self._name), sidecar, self._current.data)
         except FileExistsError:
             # Another host, whose lock this one does not see: finished or refused on the next attempt.
             what = f"{self._name} exists already; run the command again"
@@ -289,7 +289,7 @@ class NextVersion:
 
     def _is_as_found(self) -> bool:
         try:
-            return self._storage.read(self._path(_INVENTORY)) == self._found.data
+            return self._storage.read(self._path(_INVENTORY)) == self._current.data
         except FileNotFoundError:
             return False
 
