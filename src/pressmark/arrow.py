@@ -216,16 +216,16 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
         return ColumnError(
             "without native extensions, Arrow columns need pyarrow (17 or newer); pip install 'pressmark[arrow]'"
         )
-    place = "" if chunk is None else f"chunk {chunk}: "
+    location = "" if chunk is None else f"chunk {chunk}: "
     if code in ("stream", "malformed"):
         # The message of a producer may have many lines.
         said = " ".join(details[0].split()) or "no message"
-        what = "stream failed: " if code == "stream" else f"malformed Arrow column: {place}"
+        what = "stream failed: " if code == "stream" else f"malformed Arrow column: {location}"
         return ColumnError(what + said)
     if code in _OF_SCHEMA:
         return ColumnError(f"malformed Arrow column: {_OF_SCHEMA[code]}")
     part, *numbers = details
-    return ColumnError(f"malformed Arrow column: {place}{_PARTS[part]}{_OF_ARRAY[code].format(*numbers)}")
+    return ColumnError(f"malformed Arrow column: {location}{_PARTS[part]}{_OF_ARRAY[code].format(*numbers)}")
 
 
 # --- in ---------------------------------------------------------------------------------------------------------
@@ -441,16 +441,16 @@ class StringColumn:
         """
         if not hasattr(index, "__index__"):
             raise TypeError(f"expected an index, not {type(index).__name__}; slice to_list() instead")
-        place = operator.index(index)
-        if place < 0:
-            place += self._count
-        if not 0 <= place < self._count:
+        position = operator.index(index)
+        if position < 0:
+            position += self._count
+        if not 0 <= position < self._count:
             raise IndexError(f"index {index} in a column of {self._count} items")
         for chunk in self._chunks:
-            if place < len(chunk):
-                item: bytes | None = chunk.item(place)
+            if position < len(chunk):
+                item: bytes | None = chunk.item(position)
                 return None if item is None else item.decode("utf-8", "surrogateescape")
-            place -= len(chunk)
+            position -= len(chunk)
         raise AssertionError("a column is as long as its chunks")
 
     def __iter__(self) -> Iterator[str | None]:

@@ -326,8 +326,8 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
 
 def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -> None:
     """Empty directories that OCFL cannot store are reported; with --move the source stays by default."""
-    place = books / "pairtree_root" / "xt" / "12" / "xt12" / "empty"
-    place.mkdir()
+    path = books / "pairtree_root" / "xt" / "12" / "xt12" / "empty"
+    path.mkdir()
     result = call("migrate", "books", "copied", *OCFL)
     assert result.exit_code == 0
     [line] = result.stdout.splitlines()
@@ -337,7 +337,7 @@ def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -
     [*_rows, last] = lines(call("migrate", "books", "json", *OCFL, "--json").stdout)
     assert (last["summary"]["ok"], last["summary"]["noted"]) == (True, 1)
     result = call("migrate", "books", "moved", *OCFL, "--move")
-    assert (result.exit_code, place.exists()) == (1, True)
+    assert (result.exit_code, path.exists()) == (1, True)
     assert "source kept" in result.stdout
     assert "--drop-empty-directories" in result.stdout
     result = call("migrate", "books", "moved", *OCFL, "--move", "--drop-empty-directories", "--work", "again")

@@ -112,8 +112,8 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
 def test_declare(call: Call, given: Path, tmp_path: Path) -> None:
     """Namespaces are declared once, and listed with their letters; repair moves the objects in them."""
     call("store", "init", "vitro", "store")
-    place = call("store", "put", "store", "http://b/12", "given/one.txt").stdout.split("\t")[1]
-    assert "b~" not in place
+    path = call("store", "put", "store", "http://b/12", "given/one.txt").stdout.split("\t")[1]
+    assert "b~" not in path
     result = call("store", "declare", "store", "http://a/", "http://b/")
     assert (result.exit_code, result.stdout) == (0, "a\thttp://a/\nb\thttp://b/\n")
     assert result.stderr.startswith("pressmark: store: 2 namespaces declared; if they already have objects")
@@ -190,8 +190,8 @@ def test_empty_directories(call: Call, given: Path, tmp_path: Path, kind: str) -
 def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
     """Ignored files are not part of an object that is read, replaced or removed."""
     call("store", "init", kind, "store")
-    place = call("store", "put", "store", "abc", "given").stdout.rstrip("\n").split("\t")[1]
-    stray = tmp_path / "store" / place / ".DS_Store"
+    path = call("store", "put", "store", "abc", "given").stdout.rstrip("\n").split("\t")[1]
+    stray = tmp_path / "store" / path / ".DS_Store"
     stray.write_text("x")
     ignored = ("--ignore", ".DS_*")
     assert call("store", "get", "store", "abc", "copy", *ignored).exit_code == 0
@@ -297,15 +297,15 @@ def test_check_of_a_root_that_lost_its_declaration(call: Call, given: Path, tmp_
     """With a given kind, a missing declaration is a problem like others, and the others are listed too."""
     call("store", "init", "ocfl", "store", "--layout", "0003")
     call("store", "put", "store", "x:1", "given")
-    [place] = (path.parent for path in (tmp_path / "store").rglob("0=ocfl_object_1.1"))
-    (place / "v1/content/one.txt").write_text("2")
+    [directory] = (path.parent for path in (tmp_path / "store").rglob("0=ocfl_object_1.1"))
+    (directory / "v1/content/one.txt").write_text("2")
     (tmp_path / "store/0=ocfl_1.1").unlink()
     assert call("store", "check", "store").exit_code == 2
     result = call("store", "check", "store", "--kind", "ocfl", "--digests", "--json")
     assert result.exit_code == 1
     *found, last = lines(result.stdout)
     errors = [(one["kind"], one["code"], one["path"]) for one in found if one["severity"] == "error"]
-    content = place.relative_to(tmp_path / "store") / "v1/content/one.txt"
+    content = directory.relative_to(tmp_path / "store") / "v1/content/one.txt"
     assert errors == [("declaration-missing", "E069", ""), ("content-mismatch", "E092", str(content))]
     assert (last["summary"]["ok"], last["summary"]["objects"]) == (False, 1)
     assert call("store", "put", "store", "x:2", "given", "--kind", "ocfl").exit_code == 2
@@ -478,14 +478,14 @@ def test_a_reader_who_leaves(run: Run, given: Path, tmp_path: Path) -> None:
 def test_what_is_stored_is_listed_before_an_error(call: Call, given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a batch cannot be flushed, the command lists what was stored before, and ends."""
     call("store", "init", "pairtree", "store")
-    flush = StagingWriter._flush_places
+    flush = StagingWriter._flush_names
 
-    def failing(self: Any, places: list[bytes]) -> None:
-        if any(b"b+" in place for place in places):
+    def failing(self: Any, paths: list[bytes]) -> None:
+        if any(b"b+" in path for path in paths):
             raise StoreError("store", "Input/output error") from OSError(errno.EIO, "Input/output error")
-        flush(self, places)
+        flush(self, paths)
 
-    monkeypatch.setattr(StagingWriter, "_flush_places", failing)
+    monkeypatch.setattr(StagingWriter, "_flush_names", failing)
     monkeypatch.setattr("pressmark.tabular.formats.BLOCK_BYTES", 10)
     result = call("store", "put", "store", "--from", "-", stdin=b"a:1\tgiven\nb:2\tgiven\nc:3\tgiven\n")
     assert (result.exit_code, result.stdout) == (1, "a:1\tpairtree_root/a+/1\n")

@@ -238,8 +238,8 @@ def test_differences_with_separators(quick: Run, tmp_path: Path) -> None:
     for number, names in enumerate([["line\nfeed", "tab\there", "kept"], ["line\nfeed2", "tab\tthere", "new\ttab"]]):
         folder = tmp_path / str(number)
         folder.mkdir()
-        for place, name in enumerate(names):
-            (folder / name).write_text(str(place if place < 2 else number + 10))
+        for path, name in enumerate(names):
+            (folder / name).write_text(str(path if path < 2 else number + 10))
         assert quick("store", "put", "root", "x:1", str(number), "--replace").returncode == 0
     done = quick("store", "diff", "root", "x:1")
     assert (done.returncode, done.stdout) == (1, b"removed\tkept\nadded\tnew\ttab\n")

@@ -182,11 +182,11 @@ def test_the_path_of_a_step_that_failed(tmp_path: Path) -> None:
     for step, number, name in cases:
         [error] = run_steps([base], [[(MAKE, b"made", 0o700), step]])
         assert isinstance(error, StepError)
-        assert (error.errno, error.step, error.made, error.lock) == (number, step, 1, -1)
+        assert (error.errno, error.step, error.done, error.lock) == (number, step, 1, -1)
         assert error.filename == os.path.join(base, name)
         os.rmdir(tmp_path / "made")
     [failed] = run_phases([base], [[Phase.of([(UNLINK, b"b", None)], [b""]), Phase.of([], [b"none"])]], [0])
     assert failed is not None
     number, error = failed
-    assert (number, error.step, error.made) == (1, (FLUSH, b"none", None), 2)
+    assert (number, error.step, error.done) == (1, (FLUSH, b"none", None), 2)
     assert error.filename == os.path.join(base, b"none")

@@ -112,17 +112,17 @@ def entries(chosen: Options, only: Iterable[str] | None = None) -> list[Entry]:
     """Return a plan: every object under its own identifier."""
     source = chosen.open_source()
     records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
-    places = Targets(chosen).paths([str(one.id) for one in records])
+    paths = Targets(chosen).paths([str(one.id) for one in records])
     sizes = [size for size, _names in measure(source, records, chosen)]
     return [
         Entry(
-            *(str(one.id), str(one.id), one.path, str(place[0])),
+            *(str(one.id), str(one.id), one.path, str(path[0])),
             files=size.files,
             bytes=size.bytes,
             entries=size.entries,
             encapsulation=one.encapsulation,
         )
-        for one, place, size in zip(records, places, sizes, strict=True)
+        for one, path, size in zip(records, paths, sizes, strict=True)
     ]
 
 

@@ -43,10 +43,10 @@ def make(folder: Path, count: int) -> None:
     assert layout is not None
     for number in range(count):
         identifier = f"uc2.ark:/13960/t{number * 7919:08d}"
-        place = folder / "pairtree_root" / layout.object_path(identifier)  # type: ignore[attr-defined]
-        place.mkdir(parents=True)
+        path = folder / "pairtree_root" / layout.object_path(identifier)  # type: ignore[attr-defined]
+        path.mkdir(parents=True)
         for name in ("text.zip", "mets.xml"):
-            (place / name).write_text(f"{name} of {identifier}\n" * (number % 50 + 1))
+            (path / name).write_text(f"{name} of {identifier}\n" * (number % 50 + 1))
 
 
 def state(folder: Path) -> str:

@@ -230,11 +230,11 @@ def test_ocfl_objects_that_are_not_what_their_inventories_say(tmp_path: Path) ->
     """A broken OCFL object does not arrive as a good one, whether moved, copied whole, or by its newest version."""
     source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
     for name in ("aa1", "bb2"):
-        place = tmp_path / "source" / pressmark.layout("0004").map_id(name)
+        path = tmp_path / "source" / pressmark.layout("0004").map_id(name)
         if name == "aa1":
-            write(place / "v1" / "content", {"one": b"xxx"})
+            write(path / "v1" / "content", {"one": b"xxx"})
         else:
-            (place / "inventory.json.sha512").write_text("0" * 128 + " inventory.json\n")
+            (path / "inventory.json.sha512").write_text("0" * 128 + " inventory.json\n")
     rows, _ = migrate(source, "ocfl", tmp_path / "copied")
     assert {name: row.status for name, row in rows.items()} == {
         "aa1": "digest_mismatch",
@@ -278,9 +278,9 @@ def test_what_is_gone_or_linked(tmp_path: Path) -> None:
     from .samples import entries
 
     source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
-    place = tmp_path / "source" / "pairtree_root" / "bb" / "2" / "bb2"
+    path = tmp_path / "source" / "pairtree_root" / "bb" / "2" / "bb2"
     (tmp_path / "elsewhere").write_bytes(b"elsewhere")
-    (place / "link").symlink_to(tmp_path / "elsewhere")
+    (path / "link").symlink_to(tmp_path / "elsewhere")
     chosen = options(source, "ocfl", tmp_path / "root")
     chosen.create_destination()
     plan = entries(chosen)
@@ -330,10 +330,10 @@ def test_an_object_that_is_replaced_between_two_of_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
 ) -> None:
     """Files of two versions are not stored as one object, and nothing of it remains."""
-    source, place, given = replaceable(kind, tmp_path)
+    source, path, given = replaceable(kind, tmp_path)
 
     def swap() -> None:
-        if not exchange(os.fsencode(place), os.fsencode(given)):
+        if not exchange(os.fsencode(path), os.fsencode(given)):
             pytest.skip("this file system cannot exchange two directories")
 
     between_files(monkeypatch, swap)
@@ -354,8 +354,8 @@ def test_what_is_put_beside_an_object_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
 ) -> None:
     """A file added beside an object is not a change of the object."""
-    source, place, _given = replaceable(kind, tmp_path)
-    beside = place / "xy" if kind == "loose" else place.parent / "xy"
+    source, path, _given = replaceable(kind, tmp_path)
+    beside = path / "xy" if kind == "loose" else path.parent / "xy"
     between_files(monkeypatch, lambda: write(beside / "xyz", {"one": b"1"}))
     rows, store = migrate(source, to, tmp_path / "destination", copy_mode="copy")
     assert rows["aa1"].status == "ok"
@@ -376,10 +376,10 @@ def replaceable(kind: str, folder: Path) -> tuple[Store, Path, Path]:
         os.rename(folder / "0", folder / "source" / "aa1")
         return bags, folder / "source" / "aa1", folder / "1"
     source = make("pairtree", folder / "source", {"aa1": OLD}, folder / "given")
-    place = folder / "source" / "pairtree_root" / "aa" / "1"
+    path = folder / "source" / "pairtree_root" / "aa" / "1"
     if kind == "encapsulated":
-        return source, place / "aa1", write(folder / "new", NEW)
+        return source, path / "aa1", write(folder / "new", NEW)
     for name in OLD:
-        os.rename(place / "aa1" / name, place / name)
-    os.rmdir(place / "aa1")
-    return source, place, write(folder / "new", NEW)
+        os.rename(path / "aa1" / name, path / name)
+    os.rmdir(path / "aa1")
+    return source, path, write(folder / "new", NEW)

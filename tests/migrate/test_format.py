@@ -92,13 +92,13 @@ class Folder:
         self.path.mkdir()
         lines = []
         for identifier, target in zip(IDS, TARGETS, strict=True):
-            place = f"pairtree_root/{identifier[:2]}/{identifier[2:]}"
-            (file,) = (self.source / place / identifier).iterdir()
+            path = f"pairtree_root/{identifier[:2]}/{identifier[2:]}"
+            (file,) = (self.source / path / identifier).iterdir()
             status = file.stat()
             entry = {
                 "id": identifier,
                 "source_id": identifier,
-                "source": place,
+                "source": path,
                 "target": target,
                 "encapsulation": identifier,
                 "files": 1,

@@ -31,44 +31,44 @@ def root_of(source: Path, identifier: str) -> Path:
     return Path(os.fsdecode(stores.open(source).get(identifier).path))
 
 
-def stage(place: Path) -> None:
+def stage(path: Path) -> None:
     """Add a mutable HEAD to an object's root, as ocfl-java does (extension 0005)."""
-    head = place / HEAD / "head"
+    head = path / HEAD / "head"
     write(head / "content" / "r1" / "staged.txt", b"the only copy")
     write(head / "inventory.json", json.dumps({"head": "v2"}).encode())
-    write(place / HEAD / "root-inventory.json.sha512", b"0 inventory.json\n")
+    write(path / HEAD / "root-inventory.json.sha512", b"0 inventory.json\n")
 
 
-def log(place: Path) -> None:
-    write(place / "logs" / "fixity.log", b"checked in 2019")
+def log(path: Path) -> None:
+    write(path / "logs" / "fixity.log", b"checked in 2019")
 
 
-def extension(place: Path) -> None:
-    write(place / "extensions" / "0013-future" / "notes.json", b"{}")
+def extension(path: Path) -> None:
+    write(path / "extensions" / "0013-future" / "notes.json", b"{}")
 
 
-def unlisted(place: Path) -> None:
-    write(place / "v1" / "content" / "unlisted.txt", b"in no manifest")
+def unlisted(path: Path) -> None:
+    write(path / "v1" / "content" / "unlisted.txt", b"in no manifest")
 
 
-def beside(place: Path) -> None:
-    write(place / "v1" / "derivatives" / "thumbnail.jpg", b"beside the content")
+def beside(path: Path) -> None:
+    write(path / "v1" / "derivatives" / "thumbnail.jpg", b"beside the content")
 
 
-def stranger(place: Path) -> None:
-    write(place / "notes.txt", b"OCFL knows no such file")
+def stranger(path: Path) -> None:
+    write(path / "notes.txt", b"OCFL knows no such file")
 
 
-def empty(place: Path) -> None:
-    (place / "v1" / "content" / "empty").mkdir(parents=True)
+def empty(path: Path) -> None:
+    (path / "v1" / "content" / "empty").mkdir(parents=True)
 
 
-def unused(place: Path) -> None:
+def unused(path: Path) -> None:
     """A content file in the manifest but not in any version's state."""
-    write(place / "v1" / "content" / "unused.txt", b"unused")
-    document = json.loads((place / "inventory.json").read_bytes())
+    write(path / "v1" / "content" / "unused.txt", b"unused")
+    document = json.loads((path / "inventory.json").read_bytes())
     document["manifest"]["ab" * 64] = ["v1/content/unused.txt"]
-    (place / "inventory.json").write_text(json.dumps(document))
+    (path / "inventory.json").write_text(json.dumps(document))
 
 
 WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -100,16 +100,16 @@ def test_a_move_keeps_an_ocfl_object_of_which_something_does_not_go(
     root: Path, tmp_path: Path, what: str, to: str
 ) -> None:
     change, named = WAYS[what]
-    place = root_of(root, "kept")
-    change(place)
-    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    directory = root_of(root, "kept")
+    change(directory)
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
     # Some of these objects are invalid.
     run, rows = moved(root, to, tmp_path / "new", improper="take")
     assert (run.by_status, run.kept, run.exit_code) == ({"ok": 2}, 1, 1)
     assert rows["kept"].error_code == SOURCE_KEPT
     assert named in str(rows["kept"].error)
     assert rows["plain"].error_code is None
-    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
     assert [one.id for one in stores.open(root).objects()] == ["kept"]
     (warning,) = warnings(run.plan)
     assert (warning["kind"], warning["objects"][0]["source_id"]) == ("left-out", "kept")
@@ -133,12 +133,12 @@ def test_an_object_that_is_staged_only_stays(tmp_path: Path) -> None:
     root = OcflRoot.create(tmp_path / "source", layout("0004"))
     (tmp_path / "nothing").mkdir()
     root.put("staged", tmp_path / "nothing")
-    place = root_of(tmp_path / "source", "staged")
-    stage(place)
+    path = root_of(tmp_path / "source", "staged")
+    stage(path)
     run, rows = moved(tmp_path / "source", "pairtree", tmp_path / "new")
     assert (run.kept, run.exit_code) == (1, 1)
     assert "ocfl-java" in str(rows["staged"].error)
-    assert (place / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"
+    assert (path / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"
 
 
 def test_older_versions_are_said_to_be_left_out(root: Path, tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_what_describes_the_versions_themselves_goes_with_them(tmp_path: Path) -
         write(tmp_path / "given" / f"{number}.txt", data)
     root.put("one", tmp_path / "given")
     root.put("two", {})
-    place = root_of(tmp_path / "source", "one")
-    (place / "logs").mkdir()
+    path = root_of(tmp_path / "source", "one")
+    (path / "logs").mkdir()
     run, _rows = moved(tmp_path / "source", "pairtree", tmp_path / "new")
     assert (run.ok, run.kept, run.plan.warnings) == (True, 0, {})
     assert list(stores.open(tmp_path / "source").objects()) == []
@@ -165,10 +165,10 @@ def test_what_describes_the_versions_themselves_goes_with_them(tmp_path: Path) -
 
 @pytest.mark.parametrize("copy_mode", ["auto", "copy"])
 def test_between_storage_roots_all_of_an_object_goes(root: Path, tmp_path: Path, copy_mode: str) -> None:
-    place = root_of(root, "kept")
-    stage(place)
-    log(place)
-    files = {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    directory = root_of(root, "kept")
+    stage(directory)
+    log(directory)
+    files = {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
     run, rows = moved(root, "ocfl", tmp_path / "new", layout="0003", copy_mode=copy_mode)
     assert (run.ok, run.kept, run.plan.warnings) == (True, 0, {})
     assert rows["kept"].error is None
@@ -178,9 +178,9 @@ def test_between_storage_roots_all_of_an_object_goes(root: Path, tmp_path: Path,
 
 
 def test_a_check_warns_of_what_is_in_no_version(root: Path) -> None:
-    place = root_of(root, "kept")
-    stage(place)
-    log(place)
+    path = root_of(root, "kept")
+    stage(path)
+    log(path)
     report = stores.open(root).check()
     found = [(one.severity, one.path.rpartition(b"/")[2]) for one in report.problems if one.kind == "unversioned"]
     assert found == [("warning", b"0005-mutable-head"), ("warning", b"logs")]
@@ -189,9 +189,9 @@ def test_a_check_warns_of_what_is_in_no_version(root: Path) -> None:
 def test_an_encapsulating_directory_that_is_a_link_is_copied(tmp_path: Path) -> None:
     """An encapsulating directory that is a link, as in HathiTrust's trees, is copied: a renamed link would dangle."""
     source = made(tmp_path / "source", ["abc"])
-    place = source / "pairtree_root" / "ab" / "c"
-    os.rename(place / "abc", tmp_path / "partition")
-    (place / "abc").symlink_to(os.path.relpath(tmp_path / "partition", place))
+    path = source / "pairtree_root" / "ab" / "c"
+    os.rename(path / "abc", tmp_path / "partition")
+    (path / "abc").symlink_to(os.path.relpath(tmp_path / "partition", path))
     run, _rows = moved(source, "pairtree", tmp_path / "further" / "below" / "new")
     assert run.ok
     assert contents(tmp_path / "further" / "below" / "new") == {"abc": {"data.txt": b"content"}}
@@ -200,11 +200,11 @@ def test_an_encapsulating_directory_that_is_a_link_is_copied(tmp_path: Path) -> 
 
 def test_a_mutable_head_is_not_cut_off(root: Path, tmp_path: Path) -> None:
     """A put and a migration refuse an object with a mutable HEAD: ocfl-java would reject a version added below it."""
-    place = root_of(root, "kept")
+    directory = root_of(root, "kept")
     write(tmp_path / "new.txt", b"new")
     store = stores.open(root)
-    stage(place)
-    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    stage(directory)
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
     with pytest.raises(ObjectError, match=r"mutable HEAD.*commit it with ocfl-java") as caught:
         store.put("kept", tmp_path / "new.txt", replace=True)
     assert caught.value.kind == "mutable-head"
@@ -212,26 +212,26 @@ def test_a_mutable_head_is_not_cut_off(root: Path, tmp_path: Path) -> None:
     run, rows = moved(trees, "ocfl", root, move=False, replace=True)
     assert run.by_status == {"exists_different": 1, "ok": 1}
     assert rows["kept"].error_code == "mutable-head"
-    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
 
 
 def test_a_mutable_head_that_comes_while_a_version_is_written(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = root_of(root, "kept")
+    directory = root_of(root, "kept")
     write(tmp_path / "new.txt", b"new")
     write_staged = version_writer._write
 
     def slow(*arguments: Any, **how: Any) -> Any:
         written = write_staged(*arguments, **how)
-        stage(place)
+        stage(directory)
         return written
 
     monkeypatch.setattr(version_writer, "_write", slow)
     with pytest.raises(ObjectError, match="mutable HEAD"):
         stores.open(root).put("kept", tmp_path / "new.txt", replace=True)
-    assert (place / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"
-    assert sorted(path.name for path in place.glob("v*")) == ["v1"]
+    assert (directory / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"
+    assert sorted(path.name for path in directory.glob("v*")) == ["v1"]
 
 
 # --- empty directories ----------------------------------------------------------------------------------------------
@@ -273,9 +273,9 @@ def test_what_was_there_already_is_noted_as_well(trees: Path, tmp_path: Path) ->
 
 def improper(source: Path) -> Path:
     """Make an object of several names, with an empty directory among them."""
-    place = source / "pairtree_root" / "ke" / "pt"
-    os.rename(place / "kept" / "data.txt", place / "data.txt")
-    return place
+    path = source / "pairtree_root" / "ke" / "pt"
+    os.rename(path / "kept" / "data.txt", path / "data.txt")
+    return path
 
 
 @pytest.mark.parametrize("to", ["pairtree", "bags"])

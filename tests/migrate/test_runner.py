@@ -383,8 +383,8 @@ def test_identifiers_that_are_not_there(pairtree: Path, tmp_path: Path) -> None:
 
 def test_what_remains_is_a_list_for_another_plan(source: Path, tmp_path: Path) -> None:
     made(source, ["good", "bad", "line\nend", "cr\r"], FILES)
-    for place in ("ba/d", "li/ne/^0/ae/nd", "cr/^0/d"):
-        directory = source / "pairtree_root" / place
+    for path in ("ba/d", "li/ne/^0/ae/nd", "cr/^0/d"):
+        directory = source / "pairtree_root" / path
         (directory / "beside.txt").write_text("the object is split")
     run = migrate.run(to_ocfl(source, tmp_path / "root"), threads=True)
     assert run.by_status == {"ok": 1, "source_invalid": 3}

@@ -236,8 +236,8 @@ def test_one_changed_file_of_many_is_stored_alone(
     run, rows = ran(migrate.catch_up(first.work))
     monkeypatch.setattr(os, "open", opened)
     assert (run.ok, rows["aa1"].status, rows["aa1"].mode, rows["aa1"].verify) == (True, "ok", "copy", "copy")
-    place = Path(os.fsdecode(stores.open(tmp_path / "new").get("aa1").path))
-    new = sorted(path.name for path in (place / "v2" / "content").rglob("*") if path.is_file())
+    directory = Path(os.fsdecode(stores.open(tmp_path / "new").get("aa1").path))
+    new = sorted(path.name for path in (directory / "v2" / "content").rglob("*") if path.is_file())
     assert new == (["7.txt"] if kind == "pairtree" else ["7.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"]) or (
         new == ["7.txt", "bag-info.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"]
     )
@@ -249,10 +249,10 @@ def test_one_changed_file_of_many_is_stored_alone(
 def test_removed_and_renamed_files_store_nothing(source: Path, tmp_path: Path) -> None:
     made(source, ["aa1"], {"one": b"1" * 99, "two": b"2" * 99, "three": b"3"})
     changed = {"renamed/one": b"1" * 99, "two": b"2" * 99}
-    place, row = caught_up(source, tmp_path / "new", changed, tmp_path)
+    directory, row = caught_up(source, tmp_path / "new", changed, tmp_path)
     assert (row.status, row.mode, row.files) == ("ok", None, 2)
     assert contents(tmp_path / "new") == {"aa1": changed}
-    assert sorted(path.name for path in (place / "v2").iterdir()) == ["inventory.json", "inventory.json.sha512"]
+    assert sorted(path.name for path in (directory / "v2").iterdir()) == ["inventory.json", "inventory.json.sha512"]
     # A name that was a file becomes a directory.
     stores.open(source, durable=False).put("aa1", given_tree(tmp_path / "more", {"two/four": b"4"}), replace=True)
     run, _rows = ran(migrate.catch_up(f"{tmp_path}/new.migration-2"))
@@ -307,13 +307,13 @@ def test_an_unfinished_version_is_finished(
     put_tree.put("aa1", given_tree(tmp_path / "second", {"one": b"1", "two": b"2"}), replace=True)
     replace = LocalChanges.replace
 
-    def killed(storage: LocalChanges, new: bytes, place: bytes) -> None:
-        if place.endswith(b"/" + step.encode()):
+    def killed(storage: LocalChanges, new: bytes, path: bytes) -> None:
+        if path.endswith(b"/" + step.encode()):
             raise KeyboardInterrupt
-        replace(storage, new, place)
+        replace(storage, new, path)
 
     monkeypatch.setattr(LocalChanges, "replace", killed)
-    monkeypatch.setattr(LocalChanges, "_settle", lambda *_arguments: None)
+    monkeypatch.setattr(LocalChanges, "_recover", lambda *_arguments: None)
     with pytest.raises(KeyboardInterrupt):
         ran(migrate.catch_up(first.work))
     monkeypatch.undo()
@@ -369,15 +369,15 @@ def logged_target(root: Path, new: Path, tmp_path: Path) -> None:
 
 
 def without_inventory(root: Path, new: Path, tmp_path: Path) -> None:
-    place = Path(os.fsdecode(stores.open(root).get("two").path), "v3")
+    path = Path(os.fsdecode(stores.open(root).get("two").path), "v3")
     for name in ("inventory.json", "inventory.json.sha512"):
-        (place / name).unlink()
+        (path / name).unlink()
 
 
 def occupied(root: Path, new: Path, tmp_path: Path) -> None:
-    place = Path(os.fsdecode(stores.open(new).get("two").path), "v3")
-    place.mkdir()
-    (place / "notes.txt").write_text("not a version")
+    path = Path(os.fsdecode(stores.open(new).get("two").path), "v3")
+    path.mkdir()
+    (path / "notes.txt").write_text("not a version")
 
 
 @pytest.mark.parametrize(

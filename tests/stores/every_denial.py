@@ -38,7 +38,7 @@ def build(kind: str, folder: Path) -> Path:
     store = stores.create(kind, base, layout, **OPTIONS.get(kind, {}))
     for identifier in ("xabcd", "xabcdef"):
         store.put(identifier, source / "one" if kind == "vitro" else source)
-    places = [record.path for record in store.objects()]
+    paths = [record.path for record in store.objects()]
     if kind == "pairtree":
         for name in ("ba/re/file.txt", "sp/li/file.txt", "sp/li/dir/sub/file.txt"):
             (base / "pairtree_root" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -46,14 +46,14 @@ def build(kind: str, folder: Path) -> Path:
     elif kind == "ocfl":
         (base / "extensions" / "0007-n-tuple-omit-prefix-storage-layout").mkdir()
         (base / "extensions" / "0007-n-tuple-omit-prefix-storage-layout" / "config.json").write_bytes(b"{}")
-        for place in places:
-            (base / place / "logs").mkdir()
-            (base / place / "logs" / "log.txt").write_bytes(b"x")
-            (base / place / "extensions" / "0005-mutable-head" / "sub").mkdir(parents=True)
-            (base / place / "extensions" / "0005-mutable-head" / "sub" / "file").write_bytes(b"x")
+        for path in paths:
+            (base / path / "logs").mkdir()
+            (base / path / "logs" / "log.txt").write_bytes(b"x")
+            (base / path / "extensions" / "0005-mutable-head" / "sub").mkdir(parents=True)
+            (base / path / "extensions" / "0005-mutable-head" / "sub" / "file").write_bytes(b"x")
     elif kind == "bags":
         with tarfile.open(folder / "serialised.tar", "w") as archive:
-            archive.add(base / places[0], "serialised")
+            archive.add(base / paths[0], "serialised")
         shutil.move(folder / "serialised.tar", base / "serialised.tar")
     return base
 

@@ -77,11 +77,11 @@ def put(asked: dict[str, Any]) -> None:
     metadata = ocfl.VersionMetadata(
         message=asked["message"], name=asked["user"]["name"], address=asked["user"]["address"]
     )
-    place = os.path.join(asked["root"], root.object_path(asked["id"]))
-    if os.path.exists(place):
+    directory = os.path.join(asked["root"], root.object_path(asked["id"]))
+    if os.path.exists(directory):
         # It keeps neither the digest algorithm nor the version of an object by itself.
-        changed = ocfl.Object(path=place, digest_algorithm=asked["algorithm"], spec_version=root.spec_version)
-        changed.add_version_with_content(place, asked["source"], metadata)
+        changed = ocfl.Object(path=directory, digest_algorithm=asked["algorithm"], spec_version=root.spec_version)
+        changed.add_version_with_content(directory, asked["source"], metadata)
         return
     with tempfile.TemporaryDirectory() as folder:
         made = ocfl.Object(

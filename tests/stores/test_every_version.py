@@ -42,9 +42,9 @@ def test_every_step_of_a_version(disk_faults: str, tmp_path: Path, how: str) -> 
     for name in NAMES:
         with suppress(Missing), closing(open_peer(name)) as peer:
             for root in roots:
-                places = [record.path for record in stores.open(root).objects()]
-                verdicts = peer.validate(root, paths=places)
-                assert {place: verdict.errors for place, verdict in verdicts.items()} == {place: [] for place in places}
+                directories = [record.path for record in stores.open(root).objects()]
+                verdicts = peer.validate(root, paths=directories)
+                assert {one: verdict.errors for one, verdict in verdicts.items()} == {one: [] for one in directories}
                 assert name == "ocfl-py" or not peer.validate_root(root)
 
 

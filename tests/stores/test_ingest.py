@@ -471,8 +471,8 @@ def test_another_run_stores_the_object_first(tmp_path: Path, source: Path, kind:
 def test_a_file_in_the_way(tmp_path: Path, source: Path, kind: str) -> None:
     """An object below a file is refused, and the others are stored."""
     store = created(kind, tmp_path / "store")
-    place = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc"}.get(kind, "abcd")
-    (tmp_path / "store" / place).write_bytes(b"a file")
+    path = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc"}.get(kind, "abcd")
+    (tmp_path / "store" / path).write_bytes(b"a file")
     results: list[Result] = []
     with store.ingest(on_result=results.append) as batch:
         for identifier in ("abcd", "efgh"):

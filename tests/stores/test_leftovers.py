@@ -111,13 +111,13 @@ def interrupt(store: Store, name: str = "abc") -> tuple[Path, Path]:
     leave_run(store, in_turn=True)
     root = Path(store.root)
     if store.kind == "bags":
-        old, place = root / f"{name}.pressmark-old", root / name
+        old, path = root / f"{name}.pressmark-old", root / name
     else:
-        place = root / "pairtree_root/ab/c" / name
-        old = place.parent / "pairtree_pressmark-old" / name
+        path = root / "pairtree_root/ab/c" / name
+        old = path.parent / "pairtree_pressmark-old" / name
         old.parent.mkdir()
-    place.rename(old)
-    return old, place
+    path.rename(old)
+    return old, path
 
 
 @of_kind("pairtree", "bags")
@@ -138,9 +138,9 @@ def test_the_old_object_put_aside(store: Store, tmp_path: Path, finisher: str) -
 @pytest.mark.parametrize("finisher", FINISHERS)
 def test_the_new_object_in_its_place(store: Store, tmp_path: Path, finisher: str) -> None:
     """If the new object is in place, only the old one is removed."""
-    old, place = interrupt(store)
-    shutil.copytree(old, place)
-    files = [place / "data/f", place / "manifest-sha512.txt"] if store.kind == "bags" else [place / "f"]
+    old, directory = interrupt(store)
+    shutil.copytree(old, directory)
+    files = [directory / "data/f", directory / "manifest-sha512.txt"] if store.kind == "bags" else [directory / "f"]
     assert all(path.is_file() for path in files)
     assert content(store) == {"f": b"old"}
     assert kinds(store) >= {"leftover"}
@@ -155,13 +155,13 @@ def test_the_new_object_in_its_place(store: Store, tmp_path: Path, finisher: str
 @of_kind("pairtree")
 def test_a_split_end_half_moved(store: Store) -> None:
     """The moved part of an interrupted repair is read with the rest, and the next repair finishes."""
-    place = Path(store.root) / "pairtree_root/ab/c"
-    shutil.rmtree(place / "abc")
-    write(place, {"pairtree_pressmark-obj/one": b"1", "two": b"2"})
+    path = Path(store.root) / "pairtree_root/ab/c"
+    shutil.rmtree(path / "abc")
+    write(path, {"pairtree_pressmark-obj/one": b"1", "two": b"2"})
     assert kinds(store) == {"unfinished"}
     assert content(store) == {"one": b"1", "two": b"2"}
     store.repair()
-    assert snapshot(place).keys() >= {b"obj/one", b"obj/two"}
+    assert snapshot(path).keys() >= {b"obj/one", b"obj/two"}
     assert traces(store) == []
     assert content(store) == {"one": b"1", "two": b"2"}
 
@@ -171,9 +171,9 @@ def test_a_split_end_half_moved(store: Store) -> None:
 def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: str) -> None:
     """New content under the old name is read under its new name; the next run renames it."""
     staging = leave_run(store, in_turn=True)
-    place = Path(store.root) / "file_storage_root/abc"
-    (place / "f").write_bytes(b"new")
-    (staging / "renaming").write_text(json.dumps(["abc", "f", "g", (place / "f").stat().st_ino]))
+    directory = Path(store.root) / "file_storage_root/abc"
+    (directory / "f").write_bytes(b"new")
+    (staging / "renaming").write_text(json.dumps(["abc", "f", "g", (directory / "f").stat().st_ino]))
     assert kinds(store) == {"leftover", "unfinished"}
     assert content(store) == {"g": b"new"}
     changes: list[object] = []
@@ -183,7 +183,7 @@ def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: s
     else:
         FINISHERS[finisher](store, tmp_path)
     assert traces(store) == []
-    assert [path.name for path in place.glob("*")] == {"repair": ["g"], "put": ["f"], "delete": []}[finisher]
+    assert [path.name for path in directory.glob("*")] == {"repair": ["g"], "put": ["f"], "delete": []}[finisher]
 
 
 @of_kind("vitro")
@@ -202,11 +202,11 @@ def test_a_record_of_a_change_that_was_not_started(store: Store) -> None:
 def test_a_version_that_was_not_published(store: Store, tmp_path: Path) -> None:
     """A private directory may contain hard links to files of an object: only the links are removed."""
     staging = leave_run(store, in_turn=True)
-    place = Path(store.root) / "abc"
+    path = Path(store.root) / "abc"
     store.put("abc", tmp_path / "new", replace=True)
     (staging / RUN / "1").mkdir(parents=True)
     (staging / RUN / "lock").write_bytes(b"")
-    (staging / RUN / "1/f").hardlink_to(place / "v1/content/f")
+    (staging / RUN / "1/f").hardlink_to(path / "v1/content/f")
     assert {"leftover", "hard-link"} == kinds(store)
     assert content(store) == {"f": b"new"}
     store.repair()

@@ -49,8 +49,8 @@ def test_copying_a_link_to_a_directory_above_the_copy(folder: bytes, tmp_path: P
     write(tmp_path / "store", {"object/file": b"y"})
     link = tmp_path / "in" / "a" / "link"
     target = os.path.join(folder, b"store", b"new")
-    for place in ("store", "."):
-        link.symlink_to(tmp_path / place)
+    for path in ("store", "."):
+        link.symlink_to(tmp_path / path)
         with pytest.raises(SourceError, match="in/a/link: cannot copy a directory into itself"):
             copy_source(tmp_path / "in", target, links="follow")
         assert os.listdir(target) == [b"a"]

@@ -16,7 +16,7 @@ from pressmark.fs.locks import FileLock
 from pressmark.fs.staging import RunDirectory
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
-from pressmark.stores import Store, recheck as settling
+from pressmark.stores import Store, recheck
 from pressmark.stores.bags import archives, check as bags_check, walk as reader
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.recheck import LOOKS
@@ -263,7 +263,7 @@ def test_a_tag_file_that_was_removed(tmp_path: Path, folder: BagFolder, monkeypa
     info = Path(folder.root) / "abc/bag-info.txt"
     info.unlink()
     info.mkdir()  # a directory, which cannot be read as a file
-    before(monkeypatch, settling, "await_turn", once(lambda: replace_by_hand(folder, tmp_path)))
+    before(monkeypatch, recheck, "await_turn", once(lambda: replace_by_hand(folder, tmp_path)))
     assert found(folder) == ([], 1)
 
 
@@ -295,7 +295,7 @@ def in_turn(store: Store, monkeypatch: pytest.MonkeyPatch, finish: Callable[[], 
         waited.append(seconds)
         ended()
 
-    monkeypatch.setattr(settling, "sleep", wait)
+    monkeypatch.setattr(recheck, "sleep", wait)
     return waited
 
 
@@ -307,14 +307,14 @@ def between(store: Store) -> tuple[Path, Path]:
         (root / "abc").rename(root / "abc.pressmark-old")
         return root / "abc.pressmark-old", root / "abc"
     if store.kind == "pairtree":
-        place = root / "pairtree_root/ab/c"
-        (place / "pairtree_pressmark-old").mkdir()
-        (name,) = (path.name for path in place.iterdir() if path.name != "pairtree_pressmark-old")
-        (place / name).rename(place / "pairtree_pressmark-old" / name)
-        return place / "pairtree_pressmark-old" / name, place / name
-    place = root / "file_storage_root/abc"
-    os.link(place / "f", place / "g")  # as a concurrent reader of the directory may see a rename
-    return place / "f", place / "g"
+        directory = root / "pairtree_root/ab/c"
+        (directory / "pairtree_pressmark-old").mkdir()
+        (name,) = (path.name for path in directory.iterdir() if path.name != "pairtree_pressmark-old")
+        (directory / name).rename(directory / "pairtree_pressmark-old" / name)
+        return directory / "pairtree_pressmark-old" / name, directory / name
+    directory = root / "file_storage_root/abc"
+    os.link(directory / "f", directory / "g")  # as a concurrent reader of the directory may see a rename
+    return directory / "f", directory / "g"
 
 
 def finished(store: Store, old: Path, new: Path) -> None:
@@ -364,12 +364,12 @@ def test_a_lock_that_is_not_released(any_store: Store, tmp_path: Path, monkeypat
     """A run stopped while it holds the lock does not block a check; problems are reported."""
     between(any_store)
     waited: list[float] = []
-    monkeypatch.setattr(settling, "sleep", waited.append)
+    monkeypatch.setattr(recheck, "sleep", waited.append)
     staging = Path(any_store.root) / SHOPS[any_store.kind]
     staging.mkdir(exist_ok=True)
     with FileLock(os.fsencode(staging / "lock")):
         assert len(found(any_store)[0]) == 1
-    assert len(waited) >= settling.PAUSES
+    assert len(waited) >= recheck.PAUSES
 
 
 def test_an_object_that_keeps_changing(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,7 +385,7 @@ def test_an_object_that_keeps_changing(any_store: Store, monkeypatch: pytest.Mon
 
     change(b"")
     change(b"")
-    for module in (settling, bags_check):
+    for module in (recheck, bags_check):
         monkeypatch.setattr(module, "await_turn", change)
     kinds, count = found(any_store, digests=False)
     assert "object-changing" in kinds
@@ -439,7 +439,7 @@ def test_a_run_that_is_starting(any_store: Store, monkeypatch: pytest.MonkeyPatc
     staging = Path(any_store.root) / SHOPS[any_store.kind]
     (staging / "run").mkdir(parents=True)
     with monkeypatch.context() as patch:
-        patch.setattr(settling, "sleep", lambda _seconds: (staging / "run").rmdir())
+        patch.setattr(recheck, "sleep", lambda _seconds: (staging / "run").rmdir())
         assert found(any_store) == ([], 1)
     (staging / "run").mkdir()
     assert found(any_store) == (["leftover"], 1)

@@ -170,8 +170,8 @@ def test_a_file_renamed_during_a_get(tmp_path: Path, monkeypatch: pytest.MonkeyP
     real = store.walk.only_file
     other = VitroStore(tmp_path / "store")
 
-    def renamed(identifier: str | bytes, place: str) -> bytes:
-        found = real(identifier, place)
+    def renamed(identifier: str | bytes, path: str) -> bytes:
+        found = real(identifier, path)
         if found == b"old":
             other.put("abc", tmp_path / "other", replace=True)
         return found
@@ -191,7 +191,7 @@ def numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (base, vitro):
         monkeypatch.setattr(module, "status_of", status)
-    monkeypatch.setattr(LocalStorage, "status", lambda storage, place: status(storage.path(place)))
+    monkeypatch.setattr(LocalStorage, "status", lambda storage, path: status(storage.path(path)))
 
 
 def ticked(folder: Path) -> None:

@@ -197,14 +197,14 @@ def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.Monk
     store = OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), durable=False)
     other = stores.open(tmp_path / "store")
     steps = iter([lambda: other.put("a", tmp_path / "file")])
-    check_place_free = OcflRoot.check_place_free
+    check_free = OcflRoot.check_free
 
-    def between(self: OcflRoot, identifier: str, place: bytes) -> None:
+    def between(self: OcflRoot, identifier: str, path: bytes) -> None:
         if self is store:
             next(steps, lambda: None)()
-        check_place_free(self, identifier, place)
+        check_free(self, identifier, path)
 
-    monkeypatch.setattr(OcflRoot, "check_place_free", between)
+    monkeypatch.setattr(OcflRoot, "check_free", between)
     assert store.put("a", tmp_path / "file", replace=True).id == "a"
 
 

@@ -42,12 +42,12 @@ def build(folder: Path, versions: int, size: int = 0) -> int:
     """
     root = create(folder, "0002")
     root.put("x", {}, created=CREATED)
-    place = folder / "x"
+    directory = folder / "x"
     manifest: dict[str, list[str]] = {}
     blocks: dict[str, Any] = {}
     state: dict[str, list[str]] = {}
     for number in range(1, versions + 1):
-        content = place / f"v{number}/content"
+        content = directory / f"v{number}/content"
         content.mkdir(parents=True)
         for index in range((number - 1) * FILES // versions, number * FILES // versions):
             data = b"%d" % index
@@ -63,10 +63,10 @@ def build(folder: Path, versions: int, size: int = 0) -> int:
             paths.append(f"same/{number:0>136}")
         blocks["v1"]["state"] = state
         blocks["v1"]["message"] = "x" * (size - len(json.dumps(document)))
-    for path in (place / "v1").glob("inventory.json*"):  # of the empty object
+    for path in (directory / "v1").glob("inventory.json*"):  # of the empty object
         path.unlink()
-    save(place, document, head=f"v{versions}")
-    return (place / "inventory.json").stat().st_size
+    save(directory, document, head=f"v{versions}")
+    return (directory / "inventory.json").stat().st_size
 
 
 @pytest.fixture(scope="module")

@@ -65,10 +65,10 @@ def stored(root: OcflRoot) -> Path:
 
 def contents(root: OcflRoot) -> dict[str, bytes]:
     """Return the files of the newest version, as a reader of the first content path finds them."""
-    place = object_directory(Path(root.root), "x")
-    inventory = json.loads((place / "inventory.json").read_bytes())
+    path = object_directory(Path(root.root), "x")
+    inventory = json.loads((path / "inventory.json").read_bytes())
     state = inventory["versions"][inventory["head"]]["state"]
-    return {name: (place / inventory["manifest"][digest][0]).read_bytes() for digest in state for name in state[digest]}
+    return {name: (path / inventory["manifest"][digest][0]).read_bytes() for digest in state for name in state[digest]}
 
 
 #: Ways to write a version with a file whose content is in the object: the arguments, and the files afterwards.
@@ -130,16 +130,16 @@ def test_intact_content_is_stored_once(
 def test_another_intact_copy_takes_its_place(root: OcflRoot, tmp_path: Path, implementation: Any) -> None:
     """Of several content files with the digest, one that is intact is enough."""
     root.update("x", add={"a2.bin": DATA}, dedup=False)
-    place = object_directory(Path(root.root), "x")
-    (place / "v2/content/a2.bin").write_bytes(b"C" + DATA[1:])
+    directory = object_directory(Path(root.root), "x")
+    (directory / "v2/content/a2.bin").write_bytes(b"C" + DATA[1:])
     record = root.update("x", add={"c.bin": DATA, "d.bin": DATA})
     assert [found.kind for found in record.problems] == ["content-mismatch"]
     assert record.changes == {"added": 2, "removed": 0, "changed": 0, "renamed": 0, "unchanged": 3}
-    assert not (place / "v3/content").exists()
+    assert not (directory / "v3/content").exists()
     stored(root).write_bytes(b"")
     record = root.update("x", add={"e.bin": DATA, "f.bin": DATA})
     assert [found.kind for found in record.problems] == ["content-mismatch"] * 2
-    assert [path.name for path in (place / "v4/content").iterdir()] == ["e.bin"]
+    assert [path.name for path in (directory / "v4/content").iterdir()] == ["e.bin"]
     assert contents(root) == {**OLD, **dict.fromkeys(["a.bin", "a2.bin", "c.bin", "d.bin", "e.bin", "f.bin"], DATA)}
 
 
@@ -178,8 +178,8 @@ def test_many_duplicates(root: OcflRoot, tmp_path: Path, implementation: Any) ->
     """More files than are compared together, some of them damaged."""
     files = {f"{number:04}": b"%d" % (number // 2) for number in range(1000)}
     root.put("y", files)
-    place = object_directory(Path(root.root), "y") / "v1/content"
-    damaged = sorted(place.iterdir())[::50]
+    directory = object_directory(Path(root.root), "y") / "v1/content"
+    damaged = sorted(directory.iterdir())[::50]
     for path in damaged:
         path.write_bytes(b"?" * path.stat().st_size)
     record = root.put("y", {**files, "more": b"more"}, replace=True)

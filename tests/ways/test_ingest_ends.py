@@ -116,12 +116,12 @@ def test_an_exception_without_a_callback(store: Store, items: list[tuple[str, Pa
     assert stored(store) == {name for name, _source in items[:5]}
 
 
-@pytest.mark.parametrize("step", ["prepare_all", "_flush", "_move_all", "_move_in", "_flush_places"])
+@pytest.mark.parametrize("step", ["prepare_all", "_flush", "_move_all", "_move_in", "_flush_names"])
 @pytest.mark.parametrize("after", [False, True])
 def test_an_interrupt(
     store: Store, items: list[tuple[str, Path]], monkeypatch: pytest.MonkeyPatch, step: str, after: bool
 ) -> None:
-    """Objects that are in their places are stored, the others have an error of kind interrupted."""
+    """Published objects are stored, the others have an error of kind interrupted."""
     function = getattr(staging_writer.StagingWriter, step)
     calls = iter([False, False, True] if step in ("prepare_all", "_move_in") else [True])
 
@@ -143,7 +143,7 @@ def test_an_interrupt(
         batch.put_all(items[:20])
     assert {result.error.kind for result in results if result.error is not None} <= {"interrupted"}
     check(store, results, [name for name, _source in items[:12]])
-    expected = {"prepare_all": 0, "_flush": 0, "_move_all": 12 * after, "_move_in": 2 + after, "_flush_places": 12}
+    expected = {"prepare_all": 0, "_flush": 0, "_move_all": 12 * after, "_move_in": 2 + after, "_flush_names": 12}
     assert (batch.stored, batch.failed) == (expected[step], 12 - expected[step])
     with store.ingest(compare=True) as batch:
         batch.put_all(items)

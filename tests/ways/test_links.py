@@ -54,7 +54,7 @@ LINKS: dict[str, Callable[[Path, Path], None]] = {
 }
 
 
-def places(kind: str, store: Path, directory: Path) -> dict[str, Path]:
+def paths(kind: str, store: Path, directory: Path) -> dict[str, Path]:
     """Return the files and directories that a link may replace: the object's, and all above it."""
     tree = {"pairtree": store / "pairtree_root", "vitro": store / "file_storage_root"}.get(kind, store)
     found = {"object": directory}
@@ -85,7 +85,7 @@ def test_links(kind: str, link: str, tmp_path: Path, call: Any, request: Any, im
     first = make_store(kind, tmp_path / "first", {ID: FILES, "other": FILES})
     step = 1 if request.config.getoption("--long") else 3
     commands = [*reading_commands(kind, first, ID, "", new), *changing_commands(kind, first, ID, "", new)]
-    for number, (place, path) in enumerate(places(kind, first, object_directory(first, ID)).items()):
+    for number, (directory, path) in enumerate(paths(kind, first, object_directory(first, ID)).items()):
         # Each command with some of the places, and each place with some of the commands.
         for command in commands[number % step :: step]:
             store, outside, out = tmp_path / "store", tmp_path / "outside", tmp_path / "out"
@@ -101,10 +101,10 @@ def test_links(kind: str, link: str, tmp_path: Path, call: Any, request: Any, im
             }[command]
             is_listed = listed(call, store)
             result = call(*arguments)
-            case = (place, command, result.output)
+            case = (directory, command, result.output)
             if kept is not None:
                 assert snapshot(outside) == kept, case
-            if place in ("payload", "version", "content"):
+            if directory in ("payload", "version", "content"):
                 # The object is damaged: it can be removed, and replaced by a new bag or version.
                 assert result.exit_code == 1 or command not in ("ls", "get", "cat"), case
             elif kind == "pairtree" and is_listed:

@@ -234,16 +234,16 @@ def test_two_objects_of_one_identifier_are_reported(name: str, tmp_path: Path, c
     if kind == "vitro":
         # It is at the canonical path now.
         stores.open(twin).declare(ID[:2])
-        (place,) = (store / "file_storage_root" / stores.open(store).layout.map_id(ID),)
+        (directory,) = (store / "file_storage_root" / stores.open(store).layout.map_id(ID),)
     else:
-        place = store / os.path.relpath(object_directory(twin, ID), twin)
-        place = place if not place.exists() else store / "another"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if place.exists():
+        directory = store / os.path.relpath(object_directory(twin, ID), twin)
+        directory = directory if not directory.exists() else store / "another"
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    if directory.exists():
         for entry in list(object_directory(twin, ID).iterdir()):
-            entry.rename(place / entry.name)
+            entry.rename(directory / entry.name)
     else:
-        object_directory(twin, ID).rename(place)
+        object_directory(twin, ID).rename(directory)
     paths = [path for identifier, path in _listing(store) if identifier == ID]
     assert len(paths) == 2
     commands = {**reading_commands(kind, store, ID, "a.txt", tmp_path / "out")}

@@ -23,24 +23,24 @@ INVENTORY, SIDECAR = "inventory.json", "inventory.json.sha512"
 
 
 def removed(*names: str) -> Callable[[Path], None]:
-    def change(place: Path) -> None:
+    def change(directory: Path) -> None:
         for name in names:
-            path = place / name
+            path = directory / name
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     return change
 
 
 def added(name: str, content: bytes = b"x") -> Callable[[Path], None]:
-    return lambda place: write(place, {name: content})
+    return lambda path: write(path, {name: content})
 
 
 def edited(**values: Any) -> Callable[[Path], None]:
     """Change the inventory, with a sidecar that fits."""
 
-    def change(place: Path) -> None:
-        data = json.dumps({**json.loads((place / INVENTORY).read_bytes()), **values}).encode()
-        for folder in (place, place / "v1"):
+    def change(path: Path) -> None:
+        data = json.dumps({**json.loads((path / INVENTORY).read_bytes()), **values}).encode()
+        for folder in (path, path / "v1"):
             (folder / INVENTORY).write_bytes(data)
             (folder / SIDECAR).write_text(f"{hashlib.sha512(data).hexdigest()} {INVENTORY}\n")
 
@@ -50,18 +50,18 @@ def edited(**values: Any) -> Callable[[Path], None]:
 def second_version(change: Callable[[Path], None]) -> Callable[[Path], None]:
     """Change an object that has a second version, in which the file differs."""
 
-    def whole(place: Path) -> None:
-        root = next(one for one in place.parents if (one / "ocfl_layout.json").exists())
+    def whole(path: Path) -> None:
+        root = next(one for one in path.parents if (one / "ocfl_layout.json").exists())
         (root.parent / "a.txt").write_bytes(b"beta")
         stores.open(root).put("abcdefgh", {"a.txt": root.parent / "a.txt"}, replace=True)
-        change(place)
+        change(path)
 
     return whole
 
 
-def not_encapsulated(place: Path) -> None:
-    (directory,) = place.iterdir()
-    (directory / "a.txt").rename(place / "a.txt")
+def not_encapsulated(path: Path) -> None:
+    (directory,) = path.iterdir()
+    (directory / "a.txt").rename(path / "a.txt")
     directory.rmdir()
 
 
@@ -97,7 +97,7 @@ INVALID: dict[str, dict[str, Callable[[Path], None]]] = {
         "not encapsulated": not_encapsulated,
         "beside the object": added("notes.txt"),
     },
-    "vitro": {"two files": added("b.txt"), "file name": lambda place: (place / "a.txt").rename(place / "a b")},
+    "vitro": {"two files": added("b.txt"), "file name": lambda path: (path / "a.txt").rename(path / "a b")},
 }
 
 
@@ -136,10 +136,10 @@ def add_junk(directory: Path) -> None:
 def test_junk_changes_no_exit_status(kind: str, tmp_path: Path, call: Any, implementation: Any) -> None:
     """Files and directories of operating systems are no objects, wherever objects may lie, even if unreadable."""
     store = make_store(kind, tmp_path / "store", OBJECTS)
-    place = object_directory(store, "abcdefgh")
+    object_path = object_directory(store, "abcdefgh")
     tree = store / {"pairtree": "pairtree_root", "vitro": "file_storage_root"}.get(kind, "")
     # In the object itself, OCFL allows no other file; a tag file of a bag may have any name.
-    for directory in {store, tree, place.parent, place.parent if kind == "ocfl" else place}:
+    for directory in {store, tree, object_path.parent, object_path.parent if kind == "ocfl" else object_path}:
         add_junk(directory)
     os.chmod(tree / "lost+found", 0)
     for arguments in (("ls",), ("check",), ("check", "--digests"), ("repair", "--dry-run"), ("repair",)):
@@ -151,7 +151,7 @@ def test_junk_changes_no_exit_status(kind: str, tmp_path: Path, call: Any, imple
             run = migrated(store, kind, to)
             assert (run.exit_code, run.by_status) == (0, {"ok": 2}), to
     os.chmod(tree / "lost+found", 0o755)
-    junk = {path for path in store.rglob("*") if path.name == "Thumbs.db" and not path.is_relative_to(place)}
+    junk = {path for path in store.rglob("*") if path.name == "Thumbs.db" and not path.is_relative_to(object_path)}
     commands = {
         **reading_commands(kind, store, "abcdefgh", "a.txt", tmp_path / "out"),
         **changing_commands(kind, store, "abcdefgz", "a.txt", tmp_path / "store-source-0" / "a.txt"),

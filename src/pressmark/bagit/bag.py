@@ -36,8 +36,8 @@ class Bag(BagTags):
 
     def __init__(self, *content: Any) -> None:
         if len(content) < 2:
-            given = ", ".join(map(repr, content))
-            raise TypeError(f"Bag({given}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
+            arguments = ", ".join(map(repr, content))
+            raise TypeError(f"Bag({arguments}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
         super().__init__(*content)
 
     @classmethod
@@ -205,8 +205,8 @@ def create(
     if source is None:
         raise ValueError("source: required without fetch")
     one = isinstance(source, str | bytes | os.PathLike)
-    given: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
-    sources = list(map(os.fsencode, given))
+    paths: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
+    sources = list(map(os.fsencode, paths))
     if destination is None:
         from pressmark.bagit.writing.in_place import create_in_place
 

@@ -109,7 +109,7 @@ class FileEntry(Protocol):
 
 
 class Match(NamedTuple):
-    """A file of a bag, and what manifests say about it.
+    """A file of a bag, and what manifests list for it.
 
     :ivar path: relative to the base directory
     :ivar real: the path without links; :data:`None` if a trusted link led out of the bag

@@ -137,11 +137,11 @@ class BagInfo:
         :raises ValueError: the label or value cannot be written
         """
         key = _key(label)
-        places = [index for index, piece in enumerate(self._pieces) if piece.label and _key(piece.label) == key]
-        if not places:
+        indexes = [index for index, piece in enumerate(self._pieces) if piece.label and _key(piece.label) == key]
+        if not indexes:
             self.add(label, value)
             return
-        first, *others = places
+        first, *others = indexes
         if self._pieces[first].value != value:
             self._pieces[first] = _piece(self._pieces[first].label or label, value, self._charset, self._end)
         for index in reversed(others):

@@ -275,14 +275,14 @@ def _manifests(
     return tuple(found[False]), tuple(found[True]), tuple(problems)
 
 
-def _manifest(name: bytes, given: str, version: tuple[int, int], problems: list[Problem]) -> ManifestFile:
+def _manifest(name: bytes, algorithm: str, version: tuple[int, int], problems: list[Problem]) -> ManifestFile:
     """Return the manifest of a file name, and check the name."""
-    official = official_name(given)
-    if not is_normalized(given):
-        wanted = bag_name(official or given)
+    official = official_name(algorithm)
+    if not is_normalized(algorithm):
+        wanted = bag_name(official or algorithm)
         expected = wanted and f"{'tag' * name.startswith(b'tag')}manifest-{wanted}.txt"
         problems.append(problem("algorithm-name", name, expected=expected or None))
-    if bag_name(given) not in REGISTERED:
-        unregistered = problem("algorithm-unregistered", name, algorithm=official or given)
+    if bag_name(algorithm) not in REGISTERED:
+        unregistered = problem("algorithm-unregistered", name, algorithm=official or algorithm)
         problems += judge_violation("algorithms-registered", version, unregistered)
-    return ManifestFile(name, official or given, official is not None)
+    return ManifestFile(name, official or algorithm, official is not None)

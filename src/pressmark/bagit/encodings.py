@@ -203,7 +203,7 @@ class LineReader:
         self._file = file
         self._read_size = FIRST_BLOCK
         self._name = name
-        self._found: deque[Line | Problem] = deque()
+        self._items: deque[Line | Problem] = deque()
         self._begin()
 
     def _begin(self) -> None:
@@ -212,10 +212,10 @@ class LineReader:
         for mark, codec in self.charset.marks:
             if self.block.startswith(mark):
                 self.position = len(mark)
-                self._found.extend(self._marked(codec))
+                self._items.extend(self._marked(codec))
                 return
         if self.charset.needs_mark and self.block:
-            self._found.append(
+            self._items.append(
                 problem(
                     "bom-missing",
                     self._name,
@@ -253,11 +253,11 @@ class LineReader:
     @property
     def pending(self) -> bool:
         """Whether :meth:`line` can return without searching for a line end."""
-        return bool(self._found)
+        return bool(self._items)
 
     def line(self) -> Line | Problem | None:
         """Return the next line or problem; :data:`None` at the end."""
-        return self._found.popleft() if self._found else self._read()
+        return self._items.popleft() if self._items else self._read()
 
     def _read(self) -> Line | Problem | None:
         while (ends := self.charset.find_end(self.block, self.position, self.final)) is None:
@@ -265,7 +265,7 @@ class LineReader:
                 if self.position == len(self.block):
                     return None
                 ends = len(self.block), len(self.block)
-                self._found.append(problem("line-unterminated", self._name))
+                self._items.append(problem("line-unterminated", self._name))
                 break
             if len(self.block) - self.position > LINE_LIMIT:
                 return self._skip()
@@ -283,11 +283,11 @@ class LineReader:
         while (ends := self.charset.find_end(self.block, self.position, self.final)) is None:
             if self.final:
                 ends = (len(self.block), len(self.block))
-                self._found.append(problem("line-unterminated", self._name))
+                self._items.append(problem("line-unterminated", self._name))
                 break
             # Keep the last two units, which can be half of a line end. Drop whole units to stay aligned.
-            held = len(self.block) - self.position
-            self.position += max(0, held - held % self.charset.unit - 2 * self.charset.unit)
+            remaining = len(self.block) - self.position
+            self.position += max(0, remaining - remaining % self.charset.unit - 2 * self.charset.unit)
             self.fill()
         self.position = ends[1]
         return self._too_long(self.base + ends[0] - begun)

@@ -185,9 +185,9 @@ class Listing:
         for manifest in self._manifests:
             found = manifest.find(path)
             if found is not None:
-                place, digests[manifest.algorithm] = found
+                entry, digests[manifest.algorithm] = found
                 if mark:
-                    manifest.index.mark(place)
+                    manifest.index.mark(entry)
         return digests
 
     def mark_seen(self, path: bytes) -> bool:
@@ -238,9 +238,9 @@ class Listing:
         key = normal_key(path)
         hits = []
         for manifest in asked:
-            place = manifest.find_normalized(path, key)
-            if place is not None:
-                hits.append((manifest, place))
+            entry = manifest.find_normalized(path, key)
+            if entry is not None:
+                hits.append((manifest, entry))
         return self._respelled("name-normalized", hits, mark)
 
     def _find_spelling(self, path: bytes, asked: list[IndexedManifest], mark: bool) -> RespelledEntry | None:
@@ -259,43 +259,43 @@ class Listing:
     def _hits(
         asked: list[IndexedManifest], others: set[bytes], fits: Callable[[bytes], bool]
     ) -> list[tuple[IndexedManifest, int]]:
-        places = [(manifest, manifest.find_spelling(others, fits)) for manifest in asked]
-        return [(manifest, place) for manifest, place in places if place is not None]
+        entries = [(manifest, manifest.find_spelling(others, fits)) for manifest in asked]
+        return [(manifest, entry) for manifest, entry in entries if entry is not None]
 
     def _respelled(self, kind: str, hits: list[tuple[IndexedManifest, int]], mark: bool) -> RespelledEntry | None:
         if not hits:
             return None
         listed = None
         digests = {}
-        for manifest, place in hits:
-            found, _, digest = manifest.read(place)
+        for manifest, entry in hits:
+            found, _, digest = manifest.read(entry)
             listed = found if listed is None else listed
             digests[manifest.algorithm] = digest
             if mark:
-                manifest.index.mark(place)
+                manifest.index.mark(entry)
         assert listed is not None
         return RespelledEntry(kind, listed, digests)
 
     def entries(self) -> Iterator[ListedFile]:
         """Yield every listed file once, in the order of the manifests and their lines."""
         for number, manifest in enumerate(self._manifests):
-            for place in range(len(manifest.index)):
-                listed = self._listed(number, manifest, place)
+            for entry in range(len(manifest.index)):
+                listed = self._listed(number, manifest, entry)
                 if listed is not None:
                     yield listed
 
     def unmarked(self) -> Iterator[ListedFile]:
         """Yield every listed file that is not marked once, in the order of the manifests and their lines."""
         for number, manifest in enumerate(self._manifests):
-            place = -1
-            while (place := manifest.index.next_unmarked(place + 1)) >= 0:
-                listed = self._listed(number, manifest, place)
+            entry = -1
+            while (entry := manifest.index.next_unmarked(entry + 1)) >= 0:
+                listed = self._listed(number, manifest, entry)
                 if listed is not None:
                     yield listed
 
-    def _listed(self, number: int, manifest: IndexedManifest, place: int) -> ListedFile | None:
+    def _listed(self, number: int, manifest: IndexedManifest, entry: int) -> ListedFile | None:
         """Return the file of a line; :data:`None` if an earlier manifest lists it too."""
-        path, _, digest = manifest.read(place)
+        path, _, digest = manifest.read(entry)
         digests = {manifest.algorithm: digest}
         for other, another in enumerate(self._manifests):
             if other != number:
@@ -315,24 +315,24 @@ class Listing:
         keys = path_index()
         count = len(self._manifests)
         for number, manifest in enumerate(self._manifests):
-            place = -1
-            while (place := manifest.index.next_folding(place + 1)) >= 0:
-                path, _, _ = manifest.read(place)
+            entry = -1
+            while (entry := manifest.index.next_folding(entry + 1)) >= 0:
+                path, _, _ = manifest.read(entry)
                 if any(earlier.find(path) is not None for earlier in self._manifests[:number]):
                     continue
                 key = collision_key(path)
                 other = self._of_key(keys, key)
                 if other is None:
                     # Names that equal their own key are not in this index.
-                    keys.add(key, place * count + number, False)
+                    keys.add(key, entry * count + number, False)
                     other = key if key.isascii() and key in self else None
                 if other is not None:
                     yield other, path
 
     def _of_key(self, keys: Any, key: bytes) -> bytes | None:
         for found in keys.find(key):
-            place, number = divmod(keys.line(found), len(self._manifests))
-            path: bytes = self._manifests[number].read(place)[0]
+            entry, number = divmod(keys.line(found), len(self._manifests))
+            path: bytes = self._manifests[number].read(entry)[0]
             if collision_key(path) == key:
                 return path
         return None
@@ -463,12 +463,12 @@ class IndexedManifest:
     def find(self, path: bytes) -> tuple[int, str] | None:
         """Return the position of the line that lists a path, and its checksum; :data:`None` if no line does."""
         index, digits = self.index, self._digits
-        for place in index.find(path):
-            offset = index.line(place)
+        for entry in index.find(path):
+            offset = index.line(entry)
             if offset < 0:
-                found, _, digest = self.read(place)
+                found, _, digest = self.read(entry)
                 if found == path:
-                    return place, digest
+                    return entry, digest
                 continue
             # The checksum, one or two spaces, the path, and a byte of the line end.
             size = digits + 3 + len(path)
@@ -480,17 +480,17 @@ class IndexedManifest:
             begin = digits + 2 if line[digits + 1 : digits + 2] in _BLANKS else digits + 1
             end = begin + len(path)
             if line[begin:end] == path and line[end : end + 1] in _AFTER:
-                return place, line[:digits].decode("latin-1").lower()
+                return entry, line[:digits].decode("latin-1").lower()
         return None
 
-    def read(self, place: int) -> tuple[bytes, bytes, str]:
+    def read(self, entry: int) -> tuple[bytes, bytes, str]:
         """Return the path of a line, the path as written, and the checksum."""
-        offset = self.index.line(place)
+        offset = self.index.line(entry)
         if offset < 0:
-            entry, text, _ = self._form.read(self._line(~offset))
-            if entry is None:
+            listed, text, _ = self._form.read(self._line(~offset))
+            if listed is None:
                 raise self._changed()
-            return entry.path, text, entry.digest
+            return listed.path, text, listed.digest
         data, digits = self._line(offset).data, self._digits
         path = data[digits + (2 if data[digits + 1 : digits + 2] in _BLANKS else 1) :]
         return path, path, data[:digits].decode("latin-1").lower()
@@ -510,22 +510,22 @@ class IndexedManifest:
         if self._normalized is None:
             self._normalized = self._keys()
         for number in self._normalized.find(key):
-            place: int = self._normalized.line(number)
-            if not self.index.is_marked(place):
-                other = self.read(place)[0]
+            entry: int = self._normalized.line(number)
+            if not self.index.is_marked(entry):
+                other = self.read(entry)[0]
                 if other != path and normal_key(other) == key:
-                    return place
+                    return entry
         return None
 
     def _keys(self) -> Any:
         """Return an index of the normalized names of all unmarked lines that are not ASCII."""
         keys = path_index()
-        place = -1
-        while (place := self.index.next_folding(place + 1)) >= 0:
-            if not self.index.is_marked(place):
-                path = self.read(place)[0]
+        entry = -1
+        while (entry := self.index.next_folding(entry + 1)) >= 0:
+            if not self.index.is_marked(entry):
+                path = self.read(entry)[0]
                 if not path.isascii():
-                    keys.add(normal_key(path), place, False)
+                    keys.add(normal_key(path), entry, False)
         return keys
 
     # --- reading lines again

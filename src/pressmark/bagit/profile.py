@@ -163,12 +163,12 @@ class Profile:
         """
 
         def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-            made = dict(found)
-            if len(made) < len(found):
+            document = dict(found)
+            if len(document) < len(found):
                 names = [name for name, _ in found]
                 twice = next(name for name in names if names.count(name) > 1)
                 raise ProfileError(source, f"{quoted(twice)} occurs more than once")
-            return made
+            return document
 
         def constant(name: str) -> NoReturn:
             raise ValueError(f"{name} is not a JSON value")
@@ -432,7 +432,7 @@ class _Reader:
         if not isinstance(section, dict):
             self._refuse(f"{BAG_INFO} is not an object that maps labels to parameters")
         folded: dict[str, str] = {}
-        for label, given in section.items():
+        for label, element in section.items():
             if not label.strip():
                 self._refuse(f"{BAG_INFO} contains an empty label")
             if folded.setdefault(label.lower(), label) != label:
@@ -440,34 +440,34 @@ class _Reader:
                     f"{BAG_INFO} contains the label {quoted(label)} more than once, also as"
                     f" {quoted(folded[label.lower()])}"
                 )
-            if not isinstance(given, dict):
+            if not isinstance(element, dict):
                 self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object with parameters such as required")
             where = f"{BAG_INFO}: {quoted(label)}: "
-            for name in given:
+            for name in element:
                 if name not in ("required", "recommended", "repeatable", "values", "description"):
                     self._unknown.append(f"the parameter {quoted(name)} of {quoted(label)}")
-            description = given.get("description", "")
+            description = element.get("description", "")
             if not isinstance(description, str):
                 self._refuse(f"{where}description is not a string")
             yield Element(
                 label,
-                required=self._truth(given, "required", False, where),
-                recommended=self._truth(given, "recommended", False, where),
-                repeatable=self._truth(given, "repeatable", True, where),
-                values=self._list(given, "values", where) or (),
+                required=self._truth(element, "required", False, where),
+                recommended=self._truth(element, "recommended", False, where),
+                repeatable=self._truth(element, "repeatable", True, where),
+                values=self._list(element, "values", where) or (),
                 description=description,
             )
 
-    def _truth(self, given: dict[str, Any], name: str, default: bool, where: str = "") -> bool:
-        value = given.get(name, default)
+    def _truth(self, mapping: dict[str, Any], name: str, default: bool, where: str = "") -> bool:
+        value = mapping.get(name, default)
         if not isinstance(value, bool):
             self._refuse(f"{where}{name} is {quoted_value(value)}; expected true or false, without quotes")
         return value
 
-    def _list(self, given: dict[str, Any], name: str, where: str = "") -> tuple[str, ...] | None:
-        if name not in given:
+    def _list(self, mapping: dict[str, Any], name: str, where: str = "") -> tuple[str, ...] | None:
+        if name not in mapping:
             return None
-        value = given[name]
+        value = mapping[name]
         if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
             self._refuse(f"{where}{name} is {quoted_value(value)}; expected a list of strings")
         return tuple(value)

@@ -1,7 +1,7 @@
 """Open files by path, anywhere or only beneath a directory.
 
 Files that have a meaning for Pressmark (declarations, inventories, journals, locks, …) are opened by
-:func:`open_regular` and :func:`open_beneath`, which never wait: a named pipe or a device in the place of a file is an
+:func:`open_regular` and :func:`open_beneath`, which never wait: a named pipe or a device instead of a file is an
 error.
 
 Received packages contain file names chosen by others, in directories that others may write to. Checking a path before
@@ -473,25 +473,25 @@ def open_or_make(above: Directory, name: bytes) -> tuple[Directory, bool]:
     :return: the directory, for :func:`close_directory`, and whether it was created
     :raises OSError: it cannot be opened, or is not a directory
     """
-    made = False
+    is_new = False
     if isinstance(above, int):
         while True:
             try:
-                return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above), made
+                return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above), is_new
             except FileNotFoundError:
-                if made:
+                if is_new:
                     raise
-                made = True
+                is_new = True
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=above)
     path = os.path.join(os.fsencode(above), name)
     if not os.path.lexists(path):
-        made = True
+        is_new = True
         with suppress(FileExistsError):
             os.mkdir(path)
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-    return path, made
+    return path, is_new
 
 
 def close_directory(directory: Directory) -> None:
@@ -514,8 +514,8 @@ def land(source: Directory, name: bytes, top: Directory, path: bytes) -> list[by
     touched = []
     try:
         for depth, segment in enumerate(above):
-            below, made = open_or_make(directory, segment)
-            if made:
+            below, is_new = open_or_make(directory, segment)
+            if is_new:
                 touched.append(b"/".join(above[:depth]))
             if directory is not top:
                 close_directory(directory)

@@ -516,8 +516,8 @@ def _undo(change: Change) -> None:
     """Reverse all moves that were made, the last one first."""
     plan = phases(change.form, change.moves)
     for phase in reversed(plan[: _interrupted(change, plan) + 1]):
-        made = [step for step in reversed(phase.steps) if _is_made(change, step)]
-        _run_alone(change, Phase(list(map(_back, made)), phase.flush))
+        finished = [step for step in reversed(phase.steps) if _is_made(change, step)]
+        _run_alone(change, Phase(list(map(_back, finished)), phase.flush))
 
 
 def _back(move: Step) -> Step:
@@ -538,8 +538,8 @@ def _resume(change: Change) -> None:
 
 def _interrupted(change: Change, plan: list[Phase]) -> int:
     """Return the index of the last phase with a move that was made."""
-    made = [any(_is_made(change, step) for step in phase.steps) for phase in plan]
-    return max((number for number, is_made in enumerate(made) if is_made), default=0)
+    have_moves = [any(_is_made(change, step) for step in phase.steps) for phase in plan]
+    return max((number for number, has_moves in enumerate(have_moves) if has_moves), default=0)
 
 
 def _is_made(change: Change, move: Step) -> bool:

@@ -152,7 +152,7 @@ def _flush_each(paths: Sequence[bytes]) -> list[OSError]:
     outcomes = step_kernels().run_steps(list(paths), [_FLUSH] * len(paths))
     return [
         OSError(number, os.strerror(number), path)
-        for path, (number, _made, _lock) in zip(paths, outcomes, strict=True)
+        for path, (number, _done, _lock) in zip(paths, outcomes, strict=True)
         if number
     ]
 

@@ -86,8 +86,8 @@ def exchange(one: bytes, other: bytes) -> bool:
     return _rename_by(_EXCHANGE, one, other)
 
 
-def replace_directory(new: bytes, place: bytes, aside: bytes) -> bytes:
-    """Replace the directory at ``place`` with the directory ``new``.
+def replace_directory(new: bytes, path: bytes, aside: bytes) -> bytes:
+    """Replace the directory at ``path`` with the directory ``new``.
 
     This is one step if the file system can exchange two names. Otherwise the old directory is moved to ``aside`` first;
     if the run is killed after that, :func:`restore` undoes the replacement.
@@ -95,27 +95,27 @@ def replace_directory(new: bytes, place: bytes, aside: bytes) -> bytes:
     :param aside: an unused path on the same file system; its parent directory is created if missing
     :return: the path of the old directory: ``new`` or ``aside``
     """
-    if exchange(new, place):
+    if exchange(new, path):
         return new
     with suppress(FileExistsError):
         os.mkdir(os.path.dirname(aside))
-    os.rename(place, aside)
+    os.rename(path, aside)
     try:
-        rename_new(new, place)
+        rename_new(new, path)
     except BaseException:
-        restore(aside, place)
+        restore(aside, path)
         raise
     return aside
 
 
-def restore(aside: bytes, place: bytes) -> bool:
-    """Move the directory that an interrupted :func:`replace_directory` put aside back to ``place``, if that is free.
+def restore(aside: bytes, path: bytes) -> bool:
+    """Move the directory that an interrupted :func:`replace_directory` put aside back to ``path``, if that is free.
 
     :return: whether it was moved; if not, ``aside`` does not exist, or the new directory is in place
     """
-    if exists(place) or not exists(aside):
+    if exists(path) or not exists(aside):
         return False
-    rename_new(aside, place)
+    rename_new(aside, path)
     return True
 
 
@@ -129,13 +129,13 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
     """
     names = relative.split(b"/")
     for _ in range(TRIES):
-        made = []
+        created = []
         try:
             for depth in range(1, len(names) + 1):
                 path = os.path.join(base, *names[:depth])
                 try:
                     os.mkdir(path)
-                    made.append(b"/".join(names[:depth]))
+                    created.append(b"/".join(names[:depth]))
                 except FileExistsError:
                     if is_blocked(path):
                         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
@@ -143,7 +143,7 @@ def make_parents(base: bytes, relative: bytes) -> list[bytes]:
             if not os.path.isdir(base):
                 raise
             continue
-        return made
+        return created
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), base)
 
 

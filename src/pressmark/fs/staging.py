@@ -139,21 +139,21 @@ class StagingDirectory:
         :raises OSError: it cannot be moved
         """
         source = os.path.join(self.inside, name)
-        made = os.lstat(source)
+        status = os.lstat(source)
         by_name = self._descriptor >= 0 and self.inside == self.path
         # Accessed by name: another user may have replaced it.
         if by_name and not os.path.samestat(os.lstat(self.path), os.fstat(self._descriptor)):
             raise UntrustedError(self.path, "replaced by another user; choose a directory that only you can write to")
-        if not stat.S_ISDIR(made.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             rename_new(source, target)  # a directory replaces no file
         elif by_name:
             os.rename(name, target, src_dir_fd=self._descriptor)
         else:
             os.rename(source, target)
-        found = os.lstat(target)
-        if not os.path.samestat(found, made):
+        moved = os.lstat(target)
+        if not os.path.samestat(moved, status):
             raise UntrustedError(target, "replaced by another user; choose a directory that only you can write to")
-        return found
+        return moved
 
     def remove(self, name: bytes) -> None:
         """Remove a file or a tree from the staging directory, if it exists.

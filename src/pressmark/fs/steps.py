@@ -41,13 +41,13 @@ class StepError(OSError):
     """A step that failed; the steps before it were made. ``filename`` is the path that it is about.
 
     :ivar step: the step; :data:`None` if all were made, and their file system could not be flushed
-    :ivar made: the number of steps before it
+    :ivar done: the number of steps before it
     :ivar lock: descriptor of a file that one of them locked, or -1; the receiver closes it
     """
 
-    def __init__(self, number: int, base: bytes, steps: list[Step], made: int, lock: int) -> None:
-        self.step = step = steps[made] if made < len(steps) else None
-        self.made = made
+    def __init__(self, number: int, base: bytes, steps: list[Step], done: int, lock: int) -> None:
+        self.step = step = steps[done] if done < len(steps) else None
+        self.done = done
         self.lock = lock
         path = base
         if step is not None:
@@ -87,8 +87,8 @@ def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[StepError | i
     :return: for each directory the descriptor of a file that was locked, which the caller closes, or -1; or the error
     """
     return [
-        StepError(error, base, steps, made, lock) if error else lock
-        for base, steps, (error, made, lock) in zip(bases, lists, step_kernels().run_steps(bases, lists), strict=True)
+        StepError(error, base, steps, done, lock) if error else lock
+        for base, steps, (error, done, lock) in zip(bases, lists, step_kernels().run_steps(bases, lists), strict=True)
     ]
 
 
@@ -121,7 +121,7 @@ def run_phases(
     if (len(bases) <= DIRECTORIES and flushed <= PATHS) or not can_flush_filesystem():
         lists = [list(chain.from_iterable(chain.from_iterable(plan))) for plan in plans]
         return [
-            (_phase_of(plan, outcome.made), outcome) if isinstance(outcome, StepError) else None
+            (_phase_of(plan, outcome.done), outcome) if isinstance(outcome, StepError) else None
             for plan, outcome in zip(plans, run_steps(bases, lists), strict=True)
         ]
     failed: dict[int, tuple[int, StepError]] = {}
@@ -143,24 +143,24 @@ def run_phases(
     return [failed.get(index) for index in range(len(bases))]
 
 
-def _phase_of(plan: Sequence[Phase], made: int) -> int:
+def _phase_of(plan: Sequence[Phase], done: int) -> int:
     """Return the number of the phase that contains the first step that was not made.
 
-    :param made: number of steps of all phases before it
+    :param done: number of steps of all phases before it
     """
     ends = accumulate(len(phase.steps) + len(phase.flush) for phase in plan)
-    return next(number for number, end in enumerate(ends) if made < end)
+    return next(number for number, end in enumerate(ends) if done < end)
 
 
-def _flush_filesystems(places: Mapping[int, bytes]) -> dict[int, OSError]:
+def _flush_filesystems(directories: Mapping[int, bytes]) -> dict[int, OSError]:
     """Flush file systems, and return the errors by their numbers.
 
-    :param places: a directory of each, by its number
+    :param directories: a directory of each, by its number
     """
     errors = {}
-    for device, place in places.items():
+    for device, directory in directories.items():
         try:
-            flush_filesystem(place)
+            flush_filesystem(directory)
         except OSError as error:
             errors[device] = error
     return errors

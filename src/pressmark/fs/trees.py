@@ -132,7 +132,7 @@ def trees(
 
     Without a marker there is one tree for each name, with a marker those below each name, by the bytes of their names.
     Below ``top``, no symbolic link is followed. Trees and files that are not in memory must be read by other means;
-    their states tell why.
+    their states show why.
 
     :param top: the directory that the names are relative to, which may be a link; or empty, and each name may be one
     :param names: the paths of trees, or with a marker of directories above them; an error that they raise is raised
@@ -143,15 +143,15 @@ def trees(
     :raises ValueError: the number of threads is negative
     """
     count = resolve_threads(threads)
-    given = _Names(names)
-    first, rest = given.cut(1)
+    queue = _Names(names)
+    first, rest = queue.cut(1)
     if rest is None:  # few trees need no threads
         count = 1
     parts: list[Any] = [first] if rest is None else [first, rest]
     for batches in ordered_tree(parts, partial(_read, top, wanted or Wanted()), threads=count, ahead=2 * count):
         yield from batches
-    if given.failure is not None:
-        raise given.failure
+    if queue.failure is not None:
+        raise queue.failure
 
 
 class _Slice(NamedTuple):

@@ -105,8 +105,8 @@ class BoundKernel:
     def error_of(self, item: Any, index: int | None, code: int, position: int) -> Exception:
         """Return the exception for the error code of ``item``."""
         if not isinstance(item, (str, bytes)):
-            place = "" if index is None else f" {index}"
-            return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
+            location = "" if index is None else f" {index}"
+            return TypeError(f"{self.error.what}{location}: expected str or bytes, not {type(item).__name__}")
         from pressmark.layouts.messages import reason
 
         return self.error(item, index, reason(code, position, item, self.layout))

@@ -167,17 +167,17 @@ def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
 
 def _gathered(iterator: Iterator[Any]) -> Iterator[list[Any]]:
     """Yield lists of at most :data:`ITEMS` items, or about :data:`BYTES` bytes."""
-    held: list[Any] = []
+    waiting: list[Any] = []
     size = 0
     # Few items at a time, so that long ones do not fill the memory.
     while items := list(islice(iterator, 1 << 10)):
-        held += items
+        waiting += items
         size += sum(len(item) for item in items if isinstance(item, (str, bytes)))
-        if len(held) >= ITEMS or size >= BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+        if len(waiting) >= ITEMS or size >= BYTES:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
 
 
 class Running(NamedTuple):

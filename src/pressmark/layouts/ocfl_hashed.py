@@ -94,8 +94,8 @@ class HashAndIdNTuple(_Hashed):
         ) -> None: ...
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
-        made: Any = HashAndNoPrefixIdNTuple if cls is HashAndIdNTuple and "delimiters" in parameters else cls
-        return cast(Self, super().__new__(made, *arguments, **parameters))
+        layout_class: Any = HashAndNoPrefixIdNTuple if cls is HashAndIdNTuple and "delimiters" in parameters else cls
+        return cast(Self, super().__new__(layout_class, *arguments, **parameters))
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.HashAndIdMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, [])

@@ -143,24 +143,24 @@ def cut_blocks(src: BinaryIO, delimiter: bytes, limit: int) -> Iterator[tuple[by
     """
     # read1 returns the bytes in a pipe instead of waiting for a full block.
     read = getattr(src, "read1", src.read)
-    held: list[bytes] = []
-    held_bytes = dropped_bytes = 0
+    waiting: list[bytes] = []
+    waiting_bytes = dropped_bytes = 0
     while data := read(BLOCK_BYTES):
         cut = data.rfind(delimiter) + 1
         if cut:
-            for block in _of_few_items(b"".join([*held, data[:cut]]), delimiter):
+            for block in _of_few_items(b"".join([*waiting, data[:cut]]), delimiter):
                 yield block, len(block) + dropped_bytes, len(data) == BLOCK_BYTES
                 dropped_bytes = 0
-            held, held_bytes = [], 0
-        rest = data[cut : cut + max(0, limit + 1 - held_bytes)]
+            waiting, waiting_bytes = [], 0
+        rest = data[cut : cut + max(0, limit + 1 - waiting_bytes)]
         dropped_bytes += len(data) - cut - len(rest)
         if rest:
-            held.append(rest)
-            held_bytes += len(rest)
+            waiting.append(rest)
+            waiting_bytes += len(rest)
     if data is None:
         raise BlockingIOError("the source is non-blocking; use a blocking stream")
-    if held:
-        yield b"".join(held), held_bytes + dropped_bytes, False
+    if waiting:
+        yield b"".join(waiting), waiting_bytes + dropped_bytes, False
 
 
 def _of_few_items(block: bytes, delimiter: bytes) -> Iterator[bytes]:

@@ -105,6 +105,6 @@ class Vitro(Layout):
         """Return the paths of the files of many objects; :data:`None` where :meth:`object_path` raises an error."""
         stored = self._filename_kernel().many(filenames, "none")
         return [
-            None if place is None or name in (None, "", ".", "..") or len(name) > NAME_MAX else f"{place}/{name}"
-            for place, name in zip(self.map_ids(identifiers, on_error="none"), stored, strict=True)
+            None if above is None or name in (None, "", ".", "..") or len(name) > NAME_MAX else f"{above}/{name}"
+            for above, name in zip(self.map_ids(identifiers, on_error="none"), stored, strict=True)
         ]

@@ -122,7 +122,7 @@ def entries_digest(files: Iterable[FileState], empty: Iterable[bytes] = ()) -> s
     It has two parts, separated by a dot: one over names, kinds, sizes and times of modification, and one over names and
     times of status change. A backup that is restored, and a change of permissions, change only the second part.
 
-    :param empty: names of empty directories, whose times say nothing about files
+    :param empty: names of empty directories, whose times are not those of files
     """
     content, status = [], []
     for name, size, mtime, ctime in sorted([*files, *((name + b"/", 0, 0, 0) for name in empty)]):

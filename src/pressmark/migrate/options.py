@@ -156,19 +156,19 @@ class Options:
         :raises StoreError: a namespace cannot be declared
         """
         layout = self.destination_layout()
-        given_options = self.destination_options
+        options = self.destination_options
         if self.to == "pairtree":
-            given = layout if isinstance(layout, Pairtree) else Pairtree()
+            pairtree = layout if isinstance(layout, Pairtree) else Pairtree()
             return Pairtree(
-                given_options.get("prefix") or given.prefix,
-                given_options.get("encapsulation", given.encapsulation),
-                given.prefix_required,
+                options.get("prefix") or pairtree.prefix,
+                options.get("encapsulation", pairtree.encapsulation),
+                pairtree.prefix_required,
             )
         if self.to == "vitro":
             from pressmark.stores.vitro.namespaces import with_declared
 
             named = dict(layout.namespaces) if isinstance(layout, Vitro) else {}
-            return Vitro(with_declared(os.fsencode(self.destination), named, given_options.get("namespaces", ())))
+            return Vitro(with_declared(os.fsencode(self.destination), named, options.get("namespaces", ())))
         return layout
 
     def open_source(self) -> Store:
@@ -176,10 +176,10 @@ class Options:
 
         :raises StoreError: it cannot be read
         """
-        given = dict(self.source_options)
+        options = dict(self.source_options)
         if self.source_layout is not None:
-            given["layout"] = layout_from_config(self.source_layout)
-        return stores.open(self.source, self.source_kind, **given)
+            options["layout"] = layout_from_config(self.source_layout)
+        return stores.open(self.source, self.source_kind, **options)
 
     def open_destination(self) -> Store:
         """Open the existing destination.
@@ -202,9 +202,9 @@ class Options:
             if why is not None:
                 raise StoreError(self.destination, why)
             return store
-        given = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
+        options = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
         layout = self.destination_layout()
-        return stores.create(self.to, self.destination, layout, **given, **self._opening())
+        return stores.create(self.to, self.destination, layout, **options, **self._opening())
 
     def destination_is_there(self) -> bool:
         """Return whether the destination is a store; an empty or missing directory is not.
@@ -243,9 +243,9 @@ class Options:
             ("source", self.source_kind, {*self.source_options, *(["layout"] if self.source_layout else [])}, set()),
             ("destination", self.to, set(self.destination_options), _CREATION[self.to]),
         )
-        for name, kind, given, more in sides:
+        for name, kind, names, more in sides:
             known = set(inspect.signature(stores.store_class(kind)).parameters) - {"path", "root"} | more
-            if unknown := sorted(given - known):
+            if unknown := sorted(names - known):
                 option = "source_layout" if unknown[0] == "layout" else f"option {unknown[0]!r}"
                 return f"{option} is unknown for a {name} of kind {kind}; known options: {', '.join(sorted(known))}"
         return None
@@ -286,9 +286,9 @@ class Options:
             return "it lacks some of the namespaces; declare them there first, or choose another destination"
         if self.to == "bags":
             own = cast("BagFolder", store).identifiers
-            given = self.destination_options.get("identifiers", own)
-            if given != own:
-                return f"its identifiers come from {own!r}, not {given!r}; choose another destination"
+            chosen = self.destination_options.get("identifiers", own)
+            if chosen != own:
+                return f"its identifiers come from {own!r}, not {chosen!r}; choose another destination"
         layout = self.destination_layout()
         if layout is None:
             cast("OcflRoot | BagFolder", store).refuse_misplaced()
@@ -417,9 +417,9 @@ def _contradiction(options: Options) -> str | None:
         return f"a store of kind {options.source_kind} has no versions; omit --version"
     if options.version is not None and options.to == "ocfl":
         return "a migration from OCFL to OCFL keeps all versions of each object; omit --version"
-    given = sorted({"message", "user"}.intersection(options.destination_options))
-    if given and options.verbatim:
-        return f"versions of OCFL objects keep their own {' and '.join(given)}; omit the option"
+    chosen = sorted({"message", "user"}.intersection(options.destination_options))
+    if chosen and options.verbatim:
+        return f"versions of OCFL objects keep their own {' and '.join(chosen)}; omit the option"
     if options.to == "ocfl" and options.layout is None:
         return "an OCFL storage root needs a layout; specify one, such as --layout 0003"
     layout = options.destination_layout()

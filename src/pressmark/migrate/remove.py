@@ -140,8 +140,8 @@ def _is_found(source: Store, entry: Entry) -> bool:
     :raises ObjectError: the object cannot be read
     """
     assert source.layout is not None
-    place = encode_fs(source.layout.map_id(entry.source_id))
-    if encode_fs(entry.source) == os.path.join(TREES.get(source.kind, b""), place):
+    path = encode_fs(source.layout.map_id(entry.source_id))
+    if encode_fs(entry.source) == os.path.join(TREES.get(source.kind, b""), path):
         return True
     # The path may be written differently, or be that of a serialized bag.
     here = object_path(source, source.locate(entry.in_source()))

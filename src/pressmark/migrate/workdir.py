@@ -186,8 +186,8 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
     def refused(what: str) -> MigrationError:
         return MigrationError(options.source, options.destination, f"{what}; choose another work folder")
 
-    for name, place in (("source", options.source), ("destination", options.destination)):
-        if is_inside(folder, place):
+    for name, path in (("source", options.source), ("destination", options.destination)):
+        if is_inside(folder, path):
             raise refused(f"the work folder {folder} is inside the {name}")
 
     def look() -> list[str]:

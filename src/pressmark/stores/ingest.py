@@ -89,7 +89,7 @@ class Ingest:
 
     :param root: the store, for messages
     :param writer: stores the objects
-    :param settle: called with each object that was refused; returns its record if it is in the store nevertheless,
+    :param find_stored: called with each object that was refused; returns its record if it is in the store nevertheless,
         otherwise raises the error
     :param select: returns the source to store instead of the given one, and a function that completes its record
     :param on_result: called with the result of each object, in the order of :meth:`put`. If it raises an exception, the
@@ -105,7 +105,7 @@ class Ingest:
         root: str,
         writer: StagingWriter[Any],
         *,
-        settle: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject],
+        find_stored: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject],
         select: Callable[[str | bytes, ObjectSource], tuple[ObjectSource, Callable[[StoreObject], StoreObject]]]
         | None = None,
         on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
@@ -115,14 +115,14 @@ class Ingest:
         self.stored = self.failed = 0
         self._root = root
         self._writer = writer
-        self._settle = settle
+        self._find_stored = find_stored
         self._select = select
         self._on_result = on_result
         self._max_objects = max_objects
         self._max_seconds = max_seconds
         self._stack: ExitStack | None = None
         # In the order of the calls: objects to prepare, and objects to report. Of these, some are prepared.
-        self._given: deque[_Entry] = deque()
+        self._accepted: deque[_Entry] = deque()
         self._waiting: deque[_Entry] = deque()
         self._prepared: list[_Entry] = []
         self._published: list[StoreObject | ObjectError] = []
@@ -193,8 +193,8 @@ class Ingest:
                     self._raise_first()
                     continue
             self._names.add(name)
-            self._given.append(entry)
-            if len(self._given) >= min(CHUNK, self._max_objects - len(self._waiting)):
+            self._accepted.append(entry)
+            if len(self._accepted) >= min(CHUNK, self._max_objects - len(self._waiting)):
                 self._prepare()
                 self._raise_first()
         self._prepare()
@@ -204,31 +204,31 @@ class Ingest:
         """Prepare the given objects, and publish the batch if it is time."""
         if self._is_interrupted:
             self._publish()
-        if not self._given:
+        if not self._accepted:
             return
-        for found in self._writer.prepare_all([(entry.identifier, entry.source) for entry in self._given]):
-            entry = self._given[0]
-            if isinstance(found, int):
+        for prepared in self._writer.prepare_all([(entry.identifier, entry.source) for entry in self._accepted]):
+            entry = self._accepted[0]
+            if isinstance(prepared, int):
                 self._prepared.append(entry)
-                self._bytes += found
+                self._bytes += prepared
             else:
-                entry.result = self._settled(entry, found)
+                entry.result = self._final_result(entry, prepared)
             if not self._waiting:
                 self._since = monotonic()
             self._waiting.append(entry)
-            self._given.popleft()
+            self._accepted.popleft()
             is_full = len(self._waiting) >= self._max_objects or self._bytes >= MAX_BYTES
             if is_full or not self._prepared or monotonic() - self._since >= self._max_seconds:
                 self._publish()
 
-    def _settled(
+    def _final_result(
         self, entry: _Entry, found: StoreObject | ObjectError | IdentifierError
     ) -> StoreObject | ObjectError | IdentifierError:
         """Return the record of an object that was refused, if it is in the store nevertheless; otherwise ``found``."""
         if not isinstance(found, ObjectError):
             return found
         try:
-            return self._settle(entry.identifier, entry.source, found)
+            return self._find_stored(entry.identifier, entry.source, found)
         except ObjectError as error:
             return error
 
@@ -262,8 +262,8 @@ class Ingest:
     def _end(self) -> None:
         """Report the objects that are left after an interrupt."""
         self._recover()
-        while self._given:
-            entry = self._given.popleft()
+        while self._accepted:
+            entry = self._accepted.popleft()
             entry.result = ObjectError(self._root, entry.identifier, "interrupted", INTERRUPTED)
             self._waiting.append(entry)
         self._report_all()
@@ -272,7 +272,7 @@ class Ingest:
     def _report_all(self) -> None:
         """Report all results, and keep the first exception of ``on_result``."""
         for entry, found in zip(self._prepared, self._published, strict=True):
-            entry.result = self._settled(entry, found)
+            entry.result = self._final_result(entry, found)
         self._prepared, self._published = [], []
         self._bytes = 0
         waiting, names = self._waiting, self._names

@@ -99,15 +99,15 @@ class CheckStore:
                 record: dict[str, Any] = {"path": None, "problems": [found.record()]}
                 yield ListingLine(record, 0, None)
             else:
-                place, inside, problems, identifier, proper = found
+                path, inside, problems, identifier, proper = found
                 record = {
-                    "path": decode_fs(place),
+                    "path": decode_fs(path),
                     "inside": None if inside is None else decode_fs(inside),
                     "id": identifier,
                     "proper": proper,
                     "problems": [one.record() for one in problems],
                 }
-                yield ListingLine(record, 0, os.path.dirname(place))
+                yield ListingLine(record, 0, os.path.dirname(path))
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Check the objects of a chunk."""
@@ -115,12 +115,12 @@ class CheckStore:
         store = self._open()
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
 
-            def tell(found: Problem) -> None:
+            def report_problem(found: Problem) -> None:
                 output.write(json.dumps(found.record()).encode() + b"\n")
 
             check = _check_ocfl if store.kind == "ocfl" else _check_others
             records = read_listing(work, chunk)
-            counts, advice = check(store, records, self.digests, tell, receipt, self.ignore)
+            counts, advice = check(store, records, self.digests, report_problem, receipt, self.ignore)
             receipt.bytes += counts.get("bytes", 0)
             with work.writing(_counts_name(chunk.id)) as file:
                 file.write(json.dumps({"counts": counts, "advice": advice}).encode())
@@ -168,29 +168,29 @@ def _check_ocfl(
     store: Any,
     records: Iterable[_Record],
     digests: bool,
-    tell: OnProblem,
+    report_problem: OnProblem,
     receipt: ReceiptBuilder,
     ignore: Sequence[str],
 ) -> _Checked:
     from pressmark.stores.ocfl.check import Check, ObjectResult
 
-    unsettled = set()
+    pending = set()
 
-    def found() -> Iterator[Problem | tuple[bytes, bytes | None]]:
+    def walked() -> Iterator[Problem | tuple[bytes, bytes | None]]:
         for record in records:
             if record["path"] is None:
                 yield from _beside(record, receipt)
             else:
-                unsettled.add(record["path"])
+                pending.add(record["path"])
                 yield encode_fs(record["path"]), None if record["inside"] is None else encode_fs(record["inside"])
 
-    def settle(result: ObjectResult) -> None:
-        unsettled.discard(result.path)
-        _settle(receipt, result.path, result.problems)
+    def record_result(result: ObjectResult) -> None:
+        pending.discard(result.path)
+        _record_result(receipt, result.path, result.problems)
 
-    check = Check(store, None, tell, settle)
-    report = check.report_on(found(), digests, 1, ignore)
-    for path in sorted(unsettled):
+    check = Check(store, None, report_problem, record_result)
+    report = check.report_on(walked(), digests, 1, ignore)
+    for path in sorted(pending):
         if not os.path.lexists(os.path.join(store.root, path)):
             receipt.count("gone")
             continue
@@ -204,7 +204,7 @@ def _check_others(
     store: Any,
     records: Iterable[_Record],
     digests: bool,
-    tell: OnProblem,
+    report_problem: OnProblem,
     receipt: ReceiptBuilder,
     ignore: Sequence[str],
 ) -> _Checked:
@@ -212,7 +212,7 @@ def _check_others(
     for record in records:
         if record["path"] is None:
             for one in _beside(record, receipt):
-                tell(one)
+                report_problem(one)
             continue
         walked = tuple(map(Problem.from_record, record["problems"]))
         found = StoreObject(record["id"], record["path"], record["proper"], None, walked)
@@ -225,8 +225,8 @@ def _check_others(
         report.counts["objects"] += len(objects)
         report.counts["proper"] += sum(item.proper for item in objects)
         for one in problems:
-            tell(one)
-        _settle(receipt, record["path"], problems)
+            report_problem(one)
+        _record_result(receipt, record["path"], problems)
     return report.counts, {}
 
 
@@ -259,9 +259,9 @@ def joined_report(job: CheckStore, work: WorkFolder, on_problem: OnProblem) -> R
     counts = Counter(_nothing(job.kind, job.digests))
     advice: dict[str, tuple[str, int, bytes, str]] = {}
 
-    def tell(found: Problem) -> None:
-        report.problems.append(found)
-        on_problem(found)
+    def report_problem(problem: Problem) -> None:
+        report.problems.append(problem)
+        on_problem(problem)
 
     for receipt in work.receipts():
         assert receipt.output is not None
@@ -271,12 +271,12 @@ def joined_report(job: CheckStore, work: WorkFolder, on_problem: OnProblem) -> R
             before = advice.get(code, (kind, 0, encode_fs(first), words))
             advice[code] = (*before[:1], before[1] + number, *before[2:])
         with open_regular(work.output_path(receipt.output)) as lines:
-            found = list(map(json.loads, lines))
+            records = list(map(json.loads, lines))
         # Advice is at the end of a chunk's output, one line per code.
-        for record in found[: len(found) - len(beside["advice"])]:
-            tell(Problem.from_record(record))
+        for record in records[: len(records) - len(beside["advice"])]:
+            report_problem(Problem.from_record(record))
     for one in advice_problems(advice):
-        tell(one)
+        report_problem(one)
     report.counts.update(counts)
     return report
 
@@ -286,7 +286,7 @@ def _counts_name(stem: str) -> str:
     return f"{stem}.counts.json"
 
 
-def _settle(receipt: ReceiptBuilder, path: str, problems: Iterable[Problem]) -> None:
+def _record_result(receipt: ReceiptBuilder, path: str, problems: Iterable[Problem]) -> None:
     wrong = [one for one in problems if one.severity == "error"]
     if not wrong:
         receipt.count("ok")

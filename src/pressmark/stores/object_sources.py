@@ -138,11 +138,11 @@ def select_source(
     with object_errors(store, identifier):
         check_source(source)
         for name, content in source.items() if isinstance(source, Mapping) else [("", source)]:
-            given = b"" if is_content(content) else os.fsencode(content)  # type: ignore[arg-type]
-            if not is_directory(given):
+            local = b"" if is_content(content) else os.fsencode(content)  # type: ignore[arg-type]
+            if not is_directory(local):
                 selected[name] = content
                 continue
-            top = real_path(given)
+            top = real_path(local)
             for inside, path, entries in source_tree(
                 top, encode_fs(name), b"", links == "follow", is_excluded=is_excluded
             ):
@@ -180,8 +180,8 @@ def source_entries(
         yield from _entries_of(os.fsdecode(source), b"", target, follow, alone, deepest)
         return
     seen = set()
-    for given, content in source.items():
-        for entry in _entries_of(content, encode_fs(given), target, follow, b"", deepest):
+    for logical, content in source.items():
+        for entry in _entries_of(content, encode_fs(logical), target, follow, b"", deepest):
             if entry.content is not None:
                 if entry.name in seen:
                     raise SourceError("bad-name", f"{decode_fs(entry.name)!r} is specified twice")
@@ -325,19 +325,19 @@ def refuse_within(path: bytes, target: bytes) -> None:
             raise SourceError("source", what)
 
 
-def _identities_above(place: bytes) -> frozenset[tuple[int, int]]:
+def _identities_above(directory: bytes) -> frozenset[tuple[int, int]]:
     """Return devices and inodes of a directory and those above it.
 
     They identify directories by any name: for small objects, resolving paths would take a tenth of the time.
     """
-    found: set[tuple[int, int]] = set()
+    identities: set[tuple[int, int]] = set()
     with contextlib.suppress(OSError):  # no permission to look
-        identity = _identity(place)
-        while identity not in found:  # the root directory is above itself
-            found.add(identity)
-            place += b"/.."
-            identity = _identity(place)
-    return frozenset(found)
+        identity = _identity(directory)
+        while identity not in identities:  # the root directory is above itself
+            identities.add(identity)
+            directory += b"/.."
+            identity = _identity(directory)
+    return frozenset(identities)
 
 
 def _identity(path: bytes) -> tuple[int, int]:

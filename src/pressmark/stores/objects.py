@@ -67,12 +67,12 @@ def encode_path(path: Path) -> bytes:
     :raises StoreError: no file can have this path
     """
     try:
-        given = os.fsencode(path)
+        encoded = os.fsencode(path)
     except UnicodeEncodeError as error:
         raise StoreError(str(error.object), "the path cannot be encoded as a file name; choose another path") from None
-    if b"\0" in given:
-        raise StoreError(given, "the path contains a NUL character; choose another path")
-    return given
+    if b"\0" in encoded:
+        raise StoreError(encoded, "the path contains a NUL character; choose another path")
+    return encoded
 
 
 class StoreObject(NamedTuple):
@@ -118,13 +118,13 @@ class StoreObject(NamedTuple):
 class RecordedFiles(NamedTuple):
     """The files that an object must have.
 
-    :ivar place: the object's directory, relative to the root of its store
+    :ivar directory: the object's directory, relative to the root of its store
     :ivar files: algorithm and digest of each file, by its path in that directory
     :ivar describing: those of the files that describe others, such as manifests
     :ivar proof: is another value after any change of what the object records
     """
 
-    place: bytes
+    directory: bytes
     files: dict[bytes, tuple[str, str]]
     describing: frozenset[bytes]
     proof: Any

@@ -42,7 +42,7 @@ _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOF
 
 
 def agreed(
-    found: T,
+    result: T,
     again: Callable[[], T],
     is_fine: Callable[[T], bool],
     folder: bytes,
@@ -51,19 +51,19 @@ def agreed(
 ) -> tuple[T, bool]:
     """Repeat a check until two results agree, or one of them contains no problem.
 
-    :param found: the first result
+    :param result: the first result
     :param again: repeats the check, and returns its result
     :param folder: the work directory of the runs that may be changing the object
     :return: the last result, and False if no two results agree
     """
     for _ in range(LOOKS):
-        if is_fine(found):
-            return found, True
+        if is_fine(result):
+            return result, True
         await_turn(folder)
-        before, found = found, again()
-        if is_same(before, found):
-            return found, True
-    return found, is_fine(found)
+        before, result = result, again()
+        if is_same(before, result):
+            return result, True
+    return result, is_fine(result)
 
 
 def changing(item: Item) -> Item:
@@ -180,26 +180,26 @@ _UNREADABLE = {
 }
 
 
-def unreadable_file(error: OSError | None, place: bytes, kind: str = "unreadable") -> list[Problem]:
+def unreadable_file(error: OSError | None, path: bytes, kind: str = "unreadable") -> list[Problem]:
     """Return the problem of a regular file that cannot be read; none if the file no longer exists.
 
     :param error: error of opening it, as :func:`pressmark.fs.durable.why_unreadable` returns it
-    :param place: path of the file, relative to the store's root
+    :param path: path of the file, relative to the store's root
     """
     if error is None or isinstance(error, FileNotFoundError):
         return []
-    return [problem(kind, place, error.strerror or str(error))]
+    return [problem(kind, path, error.strerror or str(error))]
 
 
 def find_unreadable(
-    top: bytes, place: bytes, *, links: str = "follow", ignored: Callable[[str], object] = lambda _name: None
+    top: bytes, path: bytes, *, links: str = "follow", ignored: Callable[[str], object] = lambda _name: None
 ) -> Iterator[Problem]:
     """Yield a problem for each file and directory at and below ``top`` that cannot be read.
 
     Files that disappear meanwhile are skipped.
 
     :param top: a file or directory
-    :param place: path of ``top``, relative to the store's root
+    :param path: path of ``top``, relative to the store's root
     :param links: as for :func:`pressmark.fixity.walk`
     :param ignored: returns whether a name below ``top`` is ignored
     """
@@ -210,18 +210,18 @@ def find_unreadable(
     for found in walk(top, links=links):
         require_use()
         if isinstance(found, Outcome):
-            path, kind, message = encode_fs(found.path), found.kind, found.message
+            full, kind, message = encode_fs(found.path), found.kind, found.message
         else:
-            path = encode_fs(found)
-            error = why_unreadable(path)
+            full = encode_fs(found)
+            error = why_unreadable(full)
             if error is None:
                 continue
-            kind, message = kind_of_error(error.errno or 0, path), error.strerror or str(error)
-        below = path[len(top) :]
+            kind, message = kind_of_error(error.errno or 0, full), error.strerror or str(error)
+        below = full[len(top) :]
         if kind == "missing" or any(map(ignored, decode_fs(below).split(os.sep)[1:])):
             continue
         yield problem(
-            _UNREADABLE.get(kind or "", "unreadable"), place + below.replace(os.sep.encode(), b"/"), message, section=""
+            _UNREADABLE.get(kind or "", "unreadable"), path + below.replace(os.sep.encode(), b"/"), message, section=""
         )
 
 

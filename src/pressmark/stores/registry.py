@@ -56,28 +56,28 @@ def kind_of(path: Path) -> str:
 
     :raises StoreError: no kind was detected, or several
     """
-    given = encode_path(path)
-    with store_errors(given):
-        if not os.path.isdir(given):
-            what = "not a directory" if os.path.lexists(given) else "No such file or directory"
-            raise StoreError(given, f"{what}; specify the directory of a store")
-        if (marked := _marked(given)) is not None:
+    base = encode_path(path)
+    with store_errors(base):
+        if not os.path.isdir(base):
+            what = "not a directory" if os.path.lexists(base) else "No such file or directory"
+            raise StoreError(base, f"{what}; specify the directory of a store")
+        if (marked := _marked(base)) is not None:
             return marked
-        names = os.listdir(given)
-    found = list(_signs(given, names))
-    if len(found) > 1:
-        raise StoreError(given, f"several kinds of store detected ({', '.join(found)}); specify the kind (--kind)")
-    if found:
-        return found[0]
+        names = os.listdir(base)
+    kinds = list(_signs(base, names))
+    if len(kinds) > 1:
+        raise StoreError(base, f"several kinds of store detected ({', '.join(kinds)}); specify the kind (--kind)")
+    if kinds:
+        return kinds[0]
     if b"bagit.txt" in names:
-        raise StoreError(given, "a bag, not a store; use pressmark bag, or specify the directory that contains it")
+        raise StoreError(base, "a bag, not a store; use pressmark bag, or specify the directory that contains it")
     if any(name.startswith(b"0=ocfl_object") for name in names):
-        raise StoreError(given, "an OCFL object; specify the storage root that contains it")
+        raise StoreError(base, "an OCFL object; specify the storage root that contains it")
     for name in sorted(names):
-        if os.path.isfile(os.path.join(given, name, b"bagit.txt")) or _is_serialized_bag(os.path.join(given, name)):
+        if os.path.isfile(os.path.join(base, name, b"bagit.txt")) or _is_serialized_bag(os.path.join(base, name)):
             return "bags"
     raise StoreError(
-        given,
+        base,
         "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
         "create a store, or specify the kind (--kind)",
     )
@@ -98,21 +98,19 @@ _MARKS = {
 }
 
 
-def _marked(given: bytes) -> str | None:
+def _marked(base: bytes) -> str | None:
     """Return the kind of a store whose objects may be beside its marks, without listing it: it may have many objects.
 
     :return: :data:`None` if the kind needs a closer look
     """
-    if os.path.basename(os.path.abspath(given)) in (b"pairtree_root", b"file_storage_root"):
+    if os.path.basename(os.path.abspath(base)) in (b"pairtree_root", b"file_storage_root"):
         return None
-    found = [
-        kind for kind, names in _MARKS.items() if any(os.path.lexists(os.path.join(given, name)) for name in names)
-    ]
-    return found[0] if found in (["ocfl"], ["bags"]) else None
+    kinds = [kind for kind, names in _MARKS.items() if any(os.path.lexists(os.path.join(base, name)) for name in names)]
+    return kinds[0] if kinds in (["ocfl"], ["bags"]) else None
 
 
-def _signs(given: bytes, names: list[bytes]) -> Iterator[str]:
-    at_itself = os.path.basename(os.path.abspath(given))
+def _signs(base: bytes, names: list[bytes]) -> Iterator[str]:
+    at_itself = os.path.basename(os.path.abspath(base))
     for kind, sign in (("pairtree", b"pairtree_root"), ("vitro", b"file_storage_root")):
         if sign in names or at_itself == sign:
             yield kind
@@ -196,8 +194,8 @@ def create(kind: str, path: Path, layout: Layout | str | None = None, **options:
     if isinstance(layout, str):
         layout = layout_by_name(layout)
     kind_class = store_class(kind)
-    given = encode_path(path)
-    if os.path.lexists(given) and not os.path.isdir(given):
-        raise StoreError(given, "not a directory; specify a directory that is empty or does not exist")
-    made: Store = kind_class.create(path, layout, **options)
-    return made
+    encoded = encode_path(path)
+    if os.path.lexists(encoded) and not os.path.isdir(encoded):
+        raise StoreError(encoded, "not a directory; specify a directory that is empty or does not exist")
+    store: Store = kind_class.create(path, layout, **options)
+    return store

@@ -37,7 +37,7 @@ class Staged:
     """An object ready to be published.
 
     :ivar identifier: its identifier, as given
-    :ivar place: its path, relative to the base directory; moving it over another object may change it
+    :ivar destination: its path, relative to the base directory; moving it over another object may change it
     :ivar path: its current path
     :ivar copy: its files on their way to that path; :data:`None` for an object that was not copied
     :ivar check: called with this record once the object is complete; an exception discards it
@@ -46,7 +46,7 @@ class Staged:
     """
 
     identifier: str | bytes
-    place: bytes
+    destination: bytes
     path: bytes
     copy: SourceCopy | None = None
     check: Callable[[Any], object] | None = None
@@ -62,7 +62,7 @@ class StagingWriter(StoreChange, Generic[Item]):
 
     :param store: the store
     :param base: the directory that the paths of objects are relative to
-    :param durable_places: also flush the names of published objects; otherwise the caller must
+    :param durable_names: also flush the names of published objects; otherwise the caller must
     :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links`` and ``replace``
     """
 
@@ -74,13 +74,13 @@ class StagingWriter(StoreChange, Generic[Item]):
         links: str,
         replace: bool = False,
         *,
-        durable_places: bool = True,
+        durable_names: bool = True,
     ) -> None:
         super().__init__(store)
         self._name = store.root
         self._base = base
         self._durable = store.durable
-        self._durable_places = store.durable and durable_places
+        self._durable_names = store.durable and durable_names
         self._replaces = replace
         self._waiting: list[Item] = []
         # The objects of a commit, and the results so far: an interrupt does not lose them.
@@ -98,19 +98,19 @@ class StagingWriter(StoreChange, Generic[Item]):
 
     # --- what a kind of store defines ---------------------------------------------------------------------------------
 
-    def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
+    def _destinations(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
         """Return the future paths of objects, which are faster found for many at once; :data:`None` if unknown."""
         return [None] * len(objects)
 
     @abstractmethod
     def begin(
-        self, identifier: str | bytes, source: ObjectSource, place: bytes | None = None, **options: Any
+        self, identifier: str | bytes, source: ObjectSource, destination: bytes | None = None, **options: Any
     ) -> Item | StoreObject:
         """Return a new object, whose files :meth:`copy` copies; or its record, if it is in the store already.
 
         An occupied path is refused before the source is read.
 
-        :param place: its future path, if known
+        :param destination: its future path, if known
         :param options: of the kind of store
         :raises ObjectError: it cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in the store
@@ -130,7 +130,7 @@ class StagingWriter(StoreChange, Generic[Item]):
 
     @abstractmethod
     def _move(self, staged: Item, known: set[bytes]) -> None:
-        """Move an object to its place, which is free, while the lock is held.
+        """Move an object to its destination, which is free, while the lock is held.
 
         :param known: directories that are known to be plain directories while the lock is held
         :raises ObjectError: the object cannot be stored
@@ -180,9 +180,9 @@ class StagingWriter(StoreChange, Generic[Item]):
         :param options: of :meth:`begin`
         """
         begun: list[Item | StoreObject | ObjectError | IdentifierError] = []
-        for (identifier, source), place in zip(objects, self._places(objects), strict=True):
+        for (identifier, source), destination in zip(objects, self._destinations(objects), strict=True):
             try:
-                begun.append(self.begin(identifier, source, place, **options))
+                begun.append(self.begin(identifier, source, destination, **options))
             except (ObjectError, IdentifierError) as error:
                 begun.append(error)
         copied = self._copied([one for one in begun if isinstance(one, Staged)], TOGETHER)
@@ -251,7 +251,7 @@ class StagingWriter(StoreChange, Generic[Item]):
 
         Refused objects are removed afterwards if they were staged here.
 
-        :param on_moved: called with each object as soon as it is in its place, while the lock is held
+        :param on_moved: called with each object as soon as it is published, while the lock is held
         :raises StoreError: published names could not be flushed
         """
         done: list[tuple[Item, ObjectError | None]] = []
@@ -270,7 +270,7 @@ class StagingWriter(StoreChange, Generic[Item]):
                     done.extend(self._move_all(turn, on_moved))
             except OSError as error:  # the lock is not available
                 done += [(staged, self._refusal(staged, error)) for staged in waiting[len(done) : end]]
-        self._flush_places([staged.place for staged, error in done if error is None])
+        self._flush_names([staged.destination for staged, error in done if error is None])
         yield from done
         for staged, refused in done:
             if refused is not None and self._is_ours(staged):
@@ -287,24 +287,24 @@ class StagingWriter(StoreChange, Generic[Item]):
         for staged in (*self._committed[len(done) :], *self._waiting):
             refused = ObjectError(self._name, staged.identifier, "interrupted", INTERRUPTED)
             done.append((staged, None if self._is_moved(staged) else refused))
-        self._flush_places([staged.place for staged, error in done[:count] if error is None])
+        self._flush_names([staged.destination for staged, error in done[:count] if error is None])
         for staged, error in done[:count]:
             yield self._record(staged) if error is None else error
         self._committed, self._done, self._waiting = [], [], []
 
-    def _refuse_other_case(self, identifier: str | bytes, place: bytes) -> None:
+    def _refuse_other_case(self, identifier: str | bytes, path: bytes) -> None:
         """Check that a path does not differ only in case from an existing one, if the file system ignores case.
 
         :raises ObjectError: of kind ``collision``
         """
-        clash = existing_spelling(self._base, place) if is_case_insensitive(self._base) else None
+        clash = existing_spelling(self._base, path) if is_case_insensitive(self._base) else None
         if clash is not None:
             reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
             raise ObjectError(self._name, identifier, "collision", f"{reason}; use a case-sensitive file system")
 
     def _is_moved(self, staged: Item) -> bool:
-        """Return whether an object was moved to its place."""
-        return not os.path.lexists(staged.path) and os.path.lexists(os.path.join(self._base, staged.place))
+        """Return whether an object was moved to its destination."""
+        return not os.path.lexists(staged.path) and os.path.lexists(os.path.join(self._base, staged.destination))
 
     def _is_ours(self, staged: Item) -> bool:
         """Return whether an object was written to the private directory."""
@@ -316,12 +316,12 @@ class StagingWriter(StoreChange, Generic[Item]):
             # Other objects are on disk already.
             flush_trees(*(staged.path for staged in waiting if self._is_ours(staged)))
 
-    def _flush_places(self, places: list[bytes]) -> None:
+    def _flush_names(self, paths: list[bytes]) -> None:
         """Flush the names of published objects."""
-        if not self._durable_places or not places:
+        if not self._durable_names or not paths:
             return
         with store_errors(self._base):
-            flush_directories(sorted({directory for place in places for directory in above(self._base, place)}))
+            flush_directories(sorted({directory for path in paths for directory in above(self._base, path)}))
 
     def _refusal(self, staged: Item, error: OSError) -> ObjectError:
         try:
@@ -360,13 +360,13 @@ class StagingWriter(StoreChange, Generic[Item]):
                     raise
         except ObjectError as error:
             known.clear()
-            prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)
+            prune_empty_parents(self._base, os.path.dirname(staged.destination), strict=False)
             return error
         return None
 
 
-def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
-    """Create the missing directories above the path ``place`` below ``base``, while no other run changes them.
+def make_above(base: bytes, path: bytes, known: set[bytes]) -> bool:
+    """Create the missing directories above a path below ``base``, while no other run changes them.
 
     :param known: directories that are known to exist; the others are added
     :return: whether the last one was created, so that it is empty
@@ -374,7 +374,7 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
     :raises OSError: a directory cannot be created
     """
     missing = []
-    above = place.rpartition(b"/")[0]
+    above = path.rpartition(b"/")[0]
     while above and above not in known:
         missing.append(above)
         above = above.rpartition(b"/")[0]
@@ -383,15 +383,15 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
             os.close(open_beneath(base, missing[1], PATH_ONLY))
             known.update(missing[1:])
             del missing[1:]
-    made = False
+    is_new = False
     for above in reversed(missing):
-        path = base + b"/" + above
+        directory = base + b"/" + above
         try:
-            os.mkdir(path)
-            made = True
+            os.mkdir(directory)
+            is_new = True
         except FileExistsError as error:
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
+            if not stat.S_ISDIR(os.lstat(directory).st_mode):
                 raise NotADirectoryError(*error.args) from None
-            made = False
+            is_new = False
         known.add(above)
-    return made
+    return is_new

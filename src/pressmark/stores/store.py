@@ -37,10 +37,10 @@ class Store(ChangedStore):
         return f"<{type(self).__name__} {self.root!r}>"
 
     @staticmethod
-    def is_reserved(place: bytes) -> bool:
+    def is_reserved(path: bytes) -> bool:
         """Return whether the store reserves a path for itself: no object can have it.
 
-        :param place: the path of an object, relative to the store's root
+        :param path: the path of an object, relative to the store's root
         """
         return False
 
@@ -243,7 +243,7 @@ class Store(ChangedStore):
         return Ingest(
             self.root,
             writer,
-            settle=partial(self._existing, links=links) if compare else writer.again,
+            find_stored=partial(self._existing, links=links) if compare else writer.again,
             select=select if exclude else None,
             on_result=on_result,
             max_objects=max_objects,
@@ -252,11 +252,11 @@ class Store(ChangedStore):
 
     @abstractmethod
     def writer(
-        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> StagingWriter[Any]:
         """Return what :meth:`put` and :meth:`ingest` write objects with; its parameters are theirs.
 
-        :param durable_places: flush the names of published objects; otherwise the caller must
+        :param durable_names: flush the names of published objects; otherwise the caller must
         :raises StoreError: no object can be stored
         """
 

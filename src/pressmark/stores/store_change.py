@@ -130,12 +130,12 @@ class Removal(StoreChange):
                 flush_directories(changed)
 
 
-def above(base: bytes, place: bytes) -> list[bytes]:
+def above(base: bytes, path: bytes) -> list[bytes]:
     """Return the directories above a path, the outermost first.
 
-    :param place: the path, relative to ``base``
+    :param path: the path, relative to ``base``
     """
-    found = [base]
-    for name in place.split(b"/")[:-1]:
-        found.append(b"%b/%b" % (found[-1], name))
-    return found
+    directories = [base]
+    for name in path.split(b"/")[:-1]:
+        directories.append(b"%b/%b" % (directories[-1], name))
+    return directories

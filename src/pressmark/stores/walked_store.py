@@ -77,10 +77,10 @@ class StoreWalk(ABC):
 
     @abstractmethod
     def again(self, item: Item) -> list[Item]:
-        """Return the items that are found in the place of an item now; empty if it no longer exists."""
+        """Return the items that replace an item now; empty if it no longer exists."""
 
     @abstractmethod
-    def record_at(self, place: str) -> StoreObject | None:
+    def record_at(self, path: str) -> StoreObject | None:
         """Return the record that the walk yields for a path, relative to :attr:`tree`; :data:`None` without an object.
 
         :raises OSError: it cannot be read
@@ -92,15 +92,15 @@ class StoreWalk(ABC):
         return not any(one.kind in _PASSING for one in problems)
 
     def second_look(self, item: Item) -> list[Item]:
-        """Return an item, or the items in its place if another run was changing it; empty if it no longer exists."""
+        """Return an item, or the items that replace it if another run was changing it; empty if it no longer exists."""
         if self.is_fine(item):
             return [item]
 
-        def is_settled(items: list[Item]) -> bool:
+        def is_fine(items: list[Item]) -> bool:
             return all(isinstance(one, StoreObject) and not one.problems for one in items)
 
-        found, is_agreed = agreed([item], lambda: self.again(item), is_settled, self.work_directory)
-        return found if is_agreed else [changing(item)]
+        items, is_agreed = agreed([item], lambda: self.again(item), is_fine, self.work_directory)
+        return items if is_agreed else [changing(item)]
 
     def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
         """Yield the objects; problems outside of objects are passed to ``on_problem``.
@@ -146,15 +146,15 @@ class WalkedStore(Store):
         return self.walk.with_options(ignore).objects(threads, on_problem)
 
     def find(self, identifier: str | bytes) -> StoreObject:
-        place = self._existing_place(identifier)
+        path = self._existing_path(identifier)
         with object_errors(self.root, identifier):
-            record = None if place is None else self.walk.record_at(place)
+            record = None if path is None else self.walk.record_at(path)
         if record is None:
             raise self._missing(identifier)
         return record
 
     @abstractmethod
-    def _existing_place(self, identifier: str | bytes) -> str | None:
+    def _existing_path(self, identifier: str | bytes) -> str | None:
         """Return the path of the object with an identifier; :data:`None` without such an object.
 
         :raises ObjectError: of kind ``duplicate-id``: several objects have the identifier
@@ -162,10 +162,10 @@ class WalkedStore(Store):
         """
 
     @abstractmethod
-    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
+    def _missing(self, identifier: str | bytes, path: str | None = None) -> ObjectError:
         """Return the error that the store has no such object.
 
-        :param place: its path; :data:`None` for that of the identifier
+        :param path: its path; :data:`None` for that of the identifier
         """
 
     def check(
@@ -188,7 +188,7 @@ class WalkedStore(Store):
 
         :param digests: as for :meth:`check`
         :param report: the report to which the numbers of files and bytes are added
-        :return: the record with all problems, or the items in its place; empty if it no longer exists
+        :return: the record with all problems, or the items that replace it; empty if it no longer exists
         """
         unreadable = self.walk.with_options(ignore, readable=True).unreadable(record)
         others = (one for one in record.problems if one not in unreadable)
@@ -232,9 +232,9 @@ class CopyingWriter(StagingWriter[StagedCopy]):
     _store: WalkedStore
 
     def __init__(
-        self, store: WalkedStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
+        self, store: WalkedStore, mode: CopyMode, links: str, replace: bool, *, durable_names: bool = True
     ) -> None:
-        super().__init__(store, store.walk.tree, mode, links, replace, durable_places=durable_places)
+        super().__init__(store, store.walk.tree, mode, links, replace, durable_names=durable_names)
         self._walk = store.walk
         self._is_case_insensitive = False
         # Maximal length of a path relative to the base directory.
@@ -244,10 +244,10 @@ class CopyingWriter(StagingWriter[StagedCopy]):
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
         """Return the future path of each object, relative to the base directory; :data:`None` if it has none."""
 
-    def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
-        places = [encode_fs(path or "") for path in self._paths(objects)]
+    def _destinations(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
+        encoded_paths = [encode_fs(path or "") for path in self._paths(objects)]
         # Longer names are checked one by one.
-        return [place if 0 < len(place) < min(NAME_MAX, self._room) else None for place in places]
+        return [path if 0 < len(path) < min(NAME_MAX, self._room) else None for path in encoded_paths]
 
     def _copied(self, objects: Sequence[StagedCopy], together: int | None = None) -> Iterator[StagedCopy]:
         self._identify(objects)
@@ -257,7 +257,7 @@ class CopyingWriter(StagingWriter[StagedCopy]):
         """Record the identifiers of objects' paths."""
         layout = self._store.layout
         assert layout is not None
-        above = [os.path.dirname(staged.place) for staged in objects]
+        above = [os.path.dirname(staged.destination) for staged in objects]
         for staged, text in zip(objects, layout.unmap_paths(above, on_error="none"), strict=True):
             staged.text = text
 
@@ -266,8 +266,8 @@ class CopyingWriter(StagingWriter[StagedCopy]):
 
     def _move(self, staged: StagedCopy, known: set[bytes]) -> None:
         try:
-            if not self._is_case_insensitive and make_above(self._base, staged.place, known):
-                rename_new(staged.path, self._base + b"/" + staged.place)
+            if not self._is_case_insensitive and make_above(self._base, staged.destination, known):
+                rename_new(staged.path, self._base + b"/" + staged.destination)
                 return
         except NotADirectoryError:
             pass  # perhaps a link to a directory
@@ -275,9 +275,9 @@ class CopyingWriter(StagingWriter[StagedCopy]):
 
     @abstractmethod
     def _move_checked(self, staged: StagedCopy) -> None:
-        """Move an object to its place, whose directory exists, or report why that is impossible.
+        """Move an object to its destination, whose directory exists, or report why that is impossible.
 
-        Its name is not flushed: an object that is in its place has not failed.
+        Its name is not flushed: an object that is at its destination has not failed.
         """
 
 
@@ -289,22 +289,22 @@ def base_of(path: Path, tree: str, kind: str, beside: bytes = b"") -> bytes:
     :param beside: the name of a file beside the tree; without the tree, it shows that this was a store
     :raises StoreError: there is no tree, or it cannot be read
     """
-    given = encode_path(path)
+    base = encode_path(path)
     name = encode_fs(tree)
-    with store_errors(given):
-        if not os.path.isdir(given):
-            what = "not a directory" if exists(given) else "No such file or directory"
-            raise StoreError(given, f"{what}; specify the directory that contains {tree}")
-        if not exists(os.path.join(given, name)) and os.path.basename(os.path.abspath(given)) == name:
-            given = os.path.dirname(os.path.abspath(given))
-        top = os.path.join(given, name)
+    with store_errors(base):
+        if not os.path.isdir(base):
+            what = "not a directory" if exists(base) else "No such file or directory"
+            raise StoreError(base, f"{what}; specify the directory that contains {tree}")
+        if not exists(os.path.join(base, name)) and os.path.basename(os.path.abspath(base)) == name:
+            base = os.path.dirname(os.path.abspath(base))
+        top = os.path.join(base, name)
         if not exists(top):
-            if beside and exists(os.path.join(given, beside)):
-                raise StoreError(given, f"{tree} is missing; restore it")
+            if beside and exists(os.path.join(base, beside)):
+                raise StoreError(base, f"{tree} is missing; restore it")
             what = f"not a {kind}, because {tree} is missing; specify a directory that contains it"
-            raise StoreError(given, what)
+            raise StoreError(base, what)
         if not os.path.isdir(top):
-            raise StoreError(given, f"{tree} is not a directory; restore it")
+            raise StoreError(base, f"{tree} is not a directory; restore it")
         if (error := why_unreadable(top)) is not None:
             raise error
-    return given
+    return base

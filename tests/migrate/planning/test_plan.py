@@ -284,10 +284,10 @@ def test_names_that_the_kind_of_store_does_not_take(
 ) -> None:
     """Names that the destination's kind does not allow are refused before anything is written."""
     made(source, ["good", "name"])
-    place = os.fsencode(source) + b"/pairtree_root/na/me/name/"
+    path = os.fsencode(source) + b"/pairtree_root/na/me/name/"
     for name in names:
-        os.makedirs(os.path.dirname(place + name), exist_ok=True)
-        Path(os.fsdecode(place + name)).write_bytes(b"x")
+        os.makedirs(os.path.dirname(path + name), exist_ok=True)
+        Path(os.fsdecode(path + name)).write_bytes(b"x")
     how: dict[str, Any] = {"to": to, "layout": "0004" if to == "ocfl" else None}
     if kind is None:
         assert migrate.run(migrate.plan(source, tmp_path / "root", **how), threads=True).ok
@@ -345,8 +345,8 @@ def test_reserved_places(source: Path, tmp_path: Path, to: str) -> None:
             store.put(identifier, source.parent / "file-source-0")
         assert caught is None or caught.value.kind == "reserved"
     if to == "ocfl":
-        places = stores.OcflRoot(tmp_path / "store").places(all_kinds)
-        assert places == [None if one in reserved[to] else one.encode() for one in all_kinds]
+        paths = stores.OcflRoot(tmp_path / "store").paths_for(all_kinds)
+        assert paths == [None if one in reserved[to] else one.encode() for one in all_kinds]
 
 
 def test_identifiers_that_do_not_map(source: Path, tmp_path: Path) -> None:
@@ -647,8 +647,8 @@ def test_other_prefixes_of_pairtrees(source: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def broken(source: Path) -> Path:
     made(source, ["good", "split", "bare"])
-    place = source / "pairtree_root" / "sp" / "li" / "t"
-    (place / "more.txt").write_text("beside the object's directory")
+    path = source / "pairtree_root" / "sp" / "li" / "t"
+    (path / "more.txt").write_text("beside the object's directory")
     bare = source / "pairtree_root" / "ba" / "re"
     os.rename(bare / "bare" / "data.txt", bare / "data.txt")
     (bare / "bare").rmdir()

@@ -73,8 +73,8 @@ def test_verification_reads_the_destination_again(tmp_path: Path, source: Store,
     """An unchanged object is ok, even if never verified; others have distinct statuses."""
     chosen, rows = migrated(tmp_path, source, to, verify="none")
     folder = {"ocfl": "v1/content", "pairtree": None, "bags": "data"}[to]
-    place = {row.id: tmp_path / "destination" / row.target / (folder or row.id) for row in rows}
-    (place["aa1"] / "one").write_bytes(b"xxx")
+    path = {row.id: tmp_path / "destination" / row.target / (folder or row.id) for row in rows}
+    (path["aa1"] / "one").write_bytes(b"xxx")
     chosen.open_destination().delete("bb2")
     found = run(Verify(chosen), tmp_path / "verify", [row.line() for row in rows])
     assert {row.id: (row.status, row.error_code) for row in found} == {
@@ -103,9 +103,9 @@ def test_older_versions_are_read_again(tmp_path: Path) -> None:
     for name in ("aa1", "bb2"):
         source.put(name, write(tmp_path / f"new-{name}", {"one": b"new"}), replace=True)
     chosen, rows = migrated(tmp_path, source, "ocfl")
-    place = {row.id: tmp_path / "destination" / row.target for row in rows}
-    (place["aa1"] / "v1" / "content" / "one").write_bytes(b"xxx")
-    (place["bb2"] / "v1" / "content" / "two" / "three").unlink()
+    path = {row.id: tmp_path / "destination" / row.target for row in rows}
+    (path["aa1"] / "v1" / "content" / "one").write_bytes(b"xxx")
+    (path["bb2"] / "v1" / "content" / "two" / "three").unlink()
     found = run(Verify(chosen), tmp_path / "verify", [row.line() for row in rows])
     assert {row.id: row.status for row in found} == {
         "aa1": "digest_mismatch",
@@ -135,11 +135,11 @@ def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
     """An object deeper than its proper place is not removed: its identifier leads to another object."""
     source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
     chosen, rows = migrated(tmp_path, source, "pairtree", move=True)
-    place = tmp_path / "source" / rows[0].source
+    path = tmp_path / "source" / rows[0].source
     deeper = tmp_path / "source" / "backup" / rows[0].source
     deeper.parent.mkdir(parents=True)
-    place.rename(deeper)
-    shutil.copytree(deeper, place)
+    path.rename(deeper)
+    shutil.copytree(deeper, path)
     row = replace(rows[0], source=f"backup/{rows[0].source}")
     before = tree(tmp_path / "source")
     [found] = run(Remove(chosen), tmp_path / "removal", [row.line()])

@@ -60,8 +60,8 @@ def test_large_objects_that_fail(tmp_path: Path, to: str) -> None:
     for identifier in ("id007", "id011"):
         store.delete(identifier)
     store.put("id007", tmp_path / "given" / next(iter(os.listdir(tmp_path / "given"))))
-    place = next(record.path for record in source.objects() if record.id == "id011")
-    (Path(source.root) / place / "id011" / "link").symlink_to("a")
+    path = next(record.path for record in source.objects() if record.id == "id011")
+    (Path(source.root) / path / "id011" / "link").symlink_to("a")
     store.delete("id012")
     rows, store = migrate(source, to, tmp_path / "destination")
     bad = {identifier: row.status for identifier, row in rows.items() if row.status != "exists_same"}

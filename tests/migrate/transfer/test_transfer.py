@@ -109,8 +109,8 @@ def test_encapsulating_directories_with_names_of_their_own(tmp_path: Path, over:
 def test_empty_directories(tmp_path: Path) -> None:
     """A Pairtree keeps empty directories; OCFL cannot, and the row lists them."""
     source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
-    place = tmp_path / "source" / "pairtree_root" / "ab" / "c" / "abc"
-    (place / "empty" / "er").mkdir(parents=True)
+    path = tmp_path / "source" / "pairtree_root" / "ab" / "c" / "abc"
+    (path / "empty" / "er").mkdir(parents=True)
     migrate(source, "pairtree", tmp_path / "same")
     assert tree(tmp_path / "same") == tree(tmp_path / "source")
     rows, root = migrate(source, "ocfl", tmp_path / "root")
@@ -407,14 +407,14 @@ def test_places_all_at_once(tmp_path: Path) -> None:
     """Objects without a path, and those that need a closer look, are separated; the others match single lookups."""
     root = OcflRoot.create(tmp_path / "root", layout("0002"))
     identifiers = ["a", "\u00e9", "\udcff", "extensions", "0=ocfl_1.1", "ocfl_layout.json", "x" * 300, "x" * 250, ".."]
-    places = root.places(identifiers)
-    assert places == [b"a", "\u00e9".encode(), *[None] * 5, b"x" * 250, None]
-    for identifier, place in zip(identifiers, places, strict=True):
-        if place is None:
+    paths = root.paths_for(identifiers)
+    assert paths == [b"a", "\u00e9".encode(), *[None] * 5, b"x" * 250, None]
+    for identifier, path in zip(identifiers, paths, strict=True):
+        if path is None:
             with pytest.raises((StoreError, ValueError)):
-                root.place(identifier)
+                root.path_for(identifier)
         else:
-            assert root.place(identifier) == place
+            assert root.path_for(identifier) == path
 
 
 def test_identifiers_that_are_not_utf_8(tmp_path: Path) -> None:

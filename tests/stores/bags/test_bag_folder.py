@@ -641,12 +641,12 @@ def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0004"))
     write(tmp_path, {"given/a": b"a", "f.txt": b"data"})
     folder.put("a/b", tmp_path / "given")
-    place = os.fsencode(folder.get("a/b").bag_path)
+    path = os.fsencode(folder.get("a/b").bag_path)
     surveyed = reader.read_tag_files
 
     def replaced(base: Any, problems: list[Any]) -> Any:
         monkeypatch.setattr(reader, "read_tag_files", surveyed)
-        os.rename(place, tmp_path / "gone")
+        os.rename(path, tmp_path / "gone")
         BagFolder(folder.root).put("a/b", tmp_path / "f.txt")
         shutil.rmtree(tmp_path / "gone")
         return surveyed(base, problems)
@@ -664,8 +664,8 @@ def test_found_while_it_is_replaced_in_steps(tmp_path: Path, monkeypatch: pytest
     os.rename(path, tmp_path / "aside")
     looked = BagWalk.has_identifier
 
-    def moved(self: BagWalk, place: bytes, identifier: str) -> bool:
-        found = looked(self, place, identifier)
+    def moved(self: BagWalk, directory: bytes, identifier: str) -> bool:
+        found = looked(self, directory, identifier)
         if not path.exists():
             os.rename(tmp_path / "aside", path)
         return found
@@ -700,11 +700,11 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
         BagFolder(bags).put("id:foreign", tmp_path / "file")
     (bags / "deeper" / "foreign").rename(bags / "elsewhere")
     assert b"/elsewhere/" in folders[0].get("id:foreign").path
-    place = Path(os.fsdecode(folders[0].get("id:7").path)).parent
-    shutil.rmtree(place)
-    (bags / "elsewhere").rename(place)
+    path = Path(os.fsdecode(folders[0].get("id:7").path)).parent
+    shutil.rmtree(path)
+    (bags / "elsewhere").rename(path)
     for folder in folders:
-        assert Path(os.fsdecode(folder.get("id:foreign").path)).parent == place
+        assert Path(os.fsdecode(folder.get("id:foreign").path)).parent == path
         with pytest.raises(ObjectError, match="no bag with this identifier"):
             folder.get("id:7")
 

@@ -436,10 +436,10 @@ def test_a_damaged_index(folder: Path, damage: str) -> None:
     path = folder / INDEX
     data = path.read_bytes()
     key = key_of("id:44").to_bytes(8, "big")
-    keys = [place for place in range(len(data)) if data.startswith(key, place)]
+    keys = [directory for directory in range(len(data)) if data.startswith(key, directory)]
     assert len(keys) == 2  # of the bag, and of the search by identifier
-    for place in (*range(0, len(data), 97), *(start + byte for start in keys for byte in range(8))):
-        kept, rest = data[:place], data[place:]
+    for directory in (*range(0, len(data), 97), *(start + byte for start in keys for byte in range(8))):
+        kept, rest = data[:directory], data[directory:]
         flipped = kept + bytes([rest[0] ^ 1]) + rest[1:]
         path.write_bytes({"cut": kept, "zeroed": kept + bytes(len(rest)), "flipped": flipped}.get(damage, b""))
         if damage == "removed":

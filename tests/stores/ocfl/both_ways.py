@@ -46,12 +46,12 @@ def verdict(top: Path, tree: ObjectTree) -> Verdict:
 
 def all_verdicts(top: Path, name: str) -> list[Verdict]:
     """Return the verdict on an object that is read by itself, and those on batches, unless it must be read so."""
-    storage, place = LocalStorage(os.fsencode(top)), os.fsencode(name)
-    found = [verdict(top, StoredTree(storage, place, storage.scan(place)))]
+    storage, directory = LocalStorage(os.fsencode(top)), os.fsencode(name)
+    found = [verdict(top, StoredTree(storage, directory, storage.scan(directory)))]
     for implementation in implementations_to_test():
         with use(implementation):
             for reads in READS:
-                [(path, _tree, one)] = object_trees(storage.trees(b"", [place], reads))
-                assert path == place
+                [(path, _tree, one)] = object_trees(storage.trees(b"", [directory], reads))
+                assert path == directory
                 found += [] if one is None else [verdict(top, one)]
     return found

@@ -107,16 +107,16 @@ class MemoryStorage:
             files.put(os.fsencode(path.relative_to(folder)), path.read_bytes() if path.is_file() else None)
         return cls(files)
 
-    def key(self, place: bytes) -> bytes:
-        return (self._inside + place).rstrip(b"/")
+    def key(self, path: bytes) -> bytes:
+        return (self._inside + path).rstrip(b"/")
 
     # --- read ---------------------------------------------------------------------------------------------------------
 
-    def below(self, place: bytes) -> MemoryStorage:
-        return MemoryStorage(self.files, os.path.join(self._inside, place, b""))
+    def below(self, path: bytes) -> MemoryStorage:
+        return MemoryStorage(self.files, os.path.join(self._inside, path, b""))
 
-    def path(self, place: bytes) -> bytes:
-        return b"/memory/" + self.key(place)
+    def path(self, relative: bytes) -> bytes:
+        return b"/memory/" + self.key(relative)
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         top = self.key(directory)
@@ -129,11 +129,13 @@ class MemoryStorage:
     def first_directories(self) -> list[bytes]:
         return [entry.name for entry in self.scan(b"") if entry.kind == "directory"]
 
-    def trees(self, place: bytes, names: Sequence[bytes], _reads: str, *, marker: bytes = b"", **_options: Any) -> Any:
+    def trees(
+        self, directory: bytes, names: Sequence[bytes], _reads: str, *, marker: bytes = b"", **_options: Any
+    ) -> Any:
         """Return objects, and directories that contain anything else."""
         trees: list[Tree] = []
         contents: list[bytes] = []
-        entries, above = self.files.entries, self.key(place)
+        entries, above = self.files.entries, self.key(directory)
         for name in names:
             top = os.path.join(above, name)
             below = [one for one in sorted(self.files.below(top)) if one != top]
@@ -162,12 +164,12 @@ class MemoryStorage:
                 trees.append(Tree(inside, "whole", 0, 0, 0, 0, 0, files, directories, [], [], []))
         return _kernels.active.TreeBatch.of(trees, contents)
 
-    def exists(self, place: bytes) -> bool:
-        return self.key(place) in self.files.entries
+    def exists(self, path: bytes) -> bool:
+        return self.key(path) in self.files.entries
 
-    def status(self, place: bytes) -> os.stat_result:
-        data = self.files.get(self.key(place))
-        kind, number = stat.S_IFDIR if data is None else stat.S_IFREG, self.files.numbers.get(self.key(place), 0)
+    def status(self, path: bytes) -> os.stat_result:
+        data = self.files.get(self.key(path))
+        kind, number = stat.S_IFDIR if data is None else stat.S_IFREG, self.files.numbers.get(self.key(path), 0)
         return os.stat_result((kind | 0o755, number, 1, 1, 0, 0, len(data or b""), 0, 0, 0))
 
     def why_unreadable(self, file: bytes) -> OSError | None:
@@ -189,13 +191,13 @@ class MemoryStorage:
             except FileNotFoundError:
                 yield key, failed_outcome(file, "missing")
 
-    def too_long(self, place: bytes) -> str | None:
-        return too_long(b"/memory", place)
+    def too_long(self, path: bytes) -> str | None:
+        return too_long(b"/memory", path)
 
-    def is_absent(self, place: bytes) -> bool:
-        return not self.exists(place)
+    def is_absent(self, path: bytes) -> bool:
+        return not self.exists(path)
 
-    def first_link(self, _place: bytes) -> bytes | None:
+    def first_link(self, _path: bytes) -> bytes | None:
         return None
 
     # --- change -------------------------------------------------------------------------------------------------------
@@ -286,49 +288,49 @@ class MemoryChanges:
     def discard(self, new: bytes) -> None:
         self._files.remove(new)
 
-    def publish(self, new: bytes, place: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
-        is_there = place in self._files.entries
-        if is_there and (not replace_empty or self._files.get(place) is not None or self._files.names(place)):
-            raise FileExistsError(17, os.strerror(17), place)
-        above = os.path.dirname(place)
+    def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
+        is_there = path in self._files.entries
+        if is_there and (not replace_empty or self._files.get(path) is not None or self._files.names(path)):
+            raise FileExistsError(17, os.strerror(17), path)
+        above = os.path.dirname(path)
         while above:
             if self._files.entries.get(above) is not None:
-                raise NotADirectoryError(20, os.strerror(20), place)
+                raise NotADirectoryError(20, os.strerror(20), path)
             if above + b"/inventory.json" in self._files.entries:
-                raise FileExistsError(17, os.strerror(17), place)
+                raise FileExistsError(17, os.strerror(17), path)
             above = os.path.dirname(above)
-        self._files.make(os.path.dirname(place))
-        self._files.move(new, place)
+        self._files.make(os.path.dirname(path))
+        self._files.move(new, path)
 
-    def publish_version(self, new: bytes, place: bytes, version: bytes, sidecar: bytes, _data: bytes) -> None:
-        self.adopt_version(os.path.join(new, version), place)
-        self.publish_inventory(new, place, sidecar)
+    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, _data: bytes) -> None:
+        self.adopt_version(os.path.join(new, version), path)
+        self.publish_inventory(new, path, sidecar)
 
-    def adopt_version(self, directory: bytes, place: bytes) -> None:
-        target = os.path.join(place, os.path.basename(directory))
+    def adopt_version(self, directory: bytes, path: bytes) -> None:
+        target = os.path.join(path, os.path.basename(directory))
         if target in self._files.entries:
             raise FileExistsError(17, os.strerror(17), target)
         self._files.move(directory, target)
 
-    def publish_inventory(self, new: bytes, place: bytes, sidecar: bytes) -> None:
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
         for name in (b"inventory.json", sidecar):
-            self._files.move(os.path.join(new, name), os.path.join(place, name))
+            self._files.move(os.path.join(new, name), os.path.join(path, name))
 
     def flush(self, *paths: bytes) -> None: ...
 
-    def put(self, place: bytes, data: bytes) -> None:
-        self._files.put(place, data)
+    def put(self, path: bytes, data: bytes) -> None:
+        self._files.put(path, data)
 
-    def remove_empty(self, place: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
-        while place not in (b"", stop) and not (place in self._files.entries and self._files.names(place)):
-            if place in self._files.entries:
-                self._files.remove(place)
-                removed.append(place)
-            place = os.path.dirname(place)
+    def remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+        while path not in (b"", stop) and not (path in self._files.entries and self._files.names(path)):
+            if path in self._files.entries:
+                self._files.remove(path)
+                removed.append(path)
+            path = os.path.dirname(path)
 
-    def withdraw(self, place: bytes) -> list[bytes]:
-        self._files.remove(place)
-        self._files.prune(os.path.dirname(place))
+    def withdraw(self, path: bytes) -> list[bytes]:
+        self._files.remove(path)
+        self._files.prune(os.path.dirname(path))
         return []
 
 

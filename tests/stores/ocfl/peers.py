@@ -122,7 +122,7 @@ class Peer:
     def validate(self, root: Path, *, paths: Sequence[str] = (), ids: Sequence[str] = ()) -> dict[str, Verdict]:
         """Validate objects with their content, by their paths and by their identifiers."""
         answer = self._ask("validate", root, paths=list(paths), ids=list(ids))
-        return {place: Verdict(found["errors"], found["warnings"]) for place, found in answer.items()}
+        return {path: Verdict(found["errors"], found["warnings"]) for path, found in answer.items()}
 
     def validate_root(self, root: Path) -> list[str] | None:
         """Validate a root and all objects in it, and return the errors; :data:`None` if the peer cannot."""

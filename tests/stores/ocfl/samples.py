@@ -117,9 +117,9 @@ def save(folder: Any, document: Any, algorithm: str = "sha512", head: str | None
     """Write an inventory and its sidecar, in the newest version too."""
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
     digest = hashlib.new(algorithm, data).hexdigest()
-    for place in (folder, *([folder / head] if head is not None else [])):
-        (place / "inventory.json").write_bytes(data)
-        (place / f"inventory.json.{algorithm}").write_text(f"{digest} inventory.json\n")
+    for path in (folder, *([folder / head] if head is not None else [])):
+        (path / "inventory.json").write_bytes(data)
+        (path / f"inventory.json.{algorithm}").write_text(f"{digest} inventory.json\n")
 
 
 def visit_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,8 @@ def filled(top: Path, word: str = "0003") -> OcflRoot:
     return root
 
 
-def place(root: OcflRoot, number: int = 2) -> Path:
-    return Path(root.root) / root.place(IDENTIFIERS[number]).decode()
+def path_of(root: OcflRoot, number: int = 2) -> Path:
+    return Path(root.root) / root.path_for(IDENTIFIERS[number]).decode()
 
 
 def results(root: OcflRoot, **options: Any) -> tuple[list[Problem], dict[str, int], list[Any]]:
@@ -74,16 +74,16 @@ def test_objects_without_errors_are_read_once(
         report = root.check(digests=digests, threads=threads)
         assert report.problems == []
         assert report.counts == {"objects": 5, "files": 15, **({"bytes": 5 * size} if digests else {})}
-    assert [record.id for record in root.objects()] == sorted(IDENTIFIERS, key=root.place)
+    assert [record.id for record in root.objects()] == sorted(IDENTIFIERS, key=root.path_for)
 
 
 def test_given_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: Implementation) -> None:
     """A check of given objects reads them in one call, and those with errors again."""
     root = filled(tmp_path / "root")
-    changed, extra = place(root, 1), place(root, 3)
+    changed, extra = path_of(root, 1), path_of(root, 3)
     (changed / "v1/content/a.txt").write_bytes(b"?")
     (extra / "extra").write_bytes(b"?")
-    shutil.rmtree(place(root, 4))
+    shutil.rmtree(path_of(root, 4))
     calls: list[bytes] = []
     check = ocfl_check.check_object
 
@@ -93,7 +93,7 @@ def test_given_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implemen
         return check(tree, *given)
 
     monkeypatch.setattr(ocfl_check, "check_object", counted)
-    found = [(root.place(identifier), None) for identifier in IDENTIFIERS]
+    found = [(root.path_for(identifier), None) for identifier in IDENTIFIERS]
     outside = Problem("file-stray", "error", "", b"x")
     results: list[ocfl_check.ObjectResult] = []
     report = ocfl_check.Check(root, None, None, results.append).report_on([found[0], outside, *found[1:]], True, 1)
@@ -116,7 +116,7 @@ def test_long_runs_of_small_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A run of the engine ends before many objects without large files, so that they are reported soon."""
     monkeypatch.setattr(ocfl_check, "IDLE", idle)
     root = filled(tmp_path / "root", "0004")
-    in_order = sorted(IDENTIFIERS, key=root.place)
+    in_order = sorted(IDENTIFIERS, key=root.path_for)
     large = source(tmp_path / "large", {"large": b"x" * ((1 << 20) + 1)})
     for identifier in (in_order[0], in_order[-1]):
         root.put(identifier, large, replace=True)
@@ -130,7 +130,7 @@ def test_long_runs_of_small_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     objects: list[str] = []
     report = root.check(digests=True, threads=1, on_object=lambda one: objects.append(one.path))
     assert (report.problems, report.counts["objects"], len(runs)) == ([], 5, expected)
-    assert objects == [root.place(identifier).decode() for identifier in in_order]
+    assert objects == [root.path_for(identifier).decode() for identifier in in_order]
 
 
 # --- unusual objects --------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ Change = Callable[[OcflRoot], object]
 
 def write(name: str, data: bytes = b"x") -> Change:
     def change(root: OcflRoot) -> None:
-        path = place(root) / name
+        path = path_of(root) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
@@ -148,16 +148,16 @@ def write(name: str, data: bytes = b"x") -> Change:
 
 
 def remove(name: str) -> Change:
-    return lambda root: (place(root) / name).unlink()
+    return lambda root: (path_of(root) / name).unlink()
 
 
 def inventory(change: Callable[[dict[str, Any]], object]) -> Change:
-    return lambda root: rewrite(place(root), change)
+    return lambda root: rewrite(path_of(root), change)
 
 
 def text(change: Callable[[bytes], bytes]) -> Change:
     """Change the bytes of the inventory, with the right sidecars."""
-    return lambda root: save(place(root), change((place(root) / "inventory.json").read_bytes()))
+    return lambda root: save(path_of(root), change((path_of(root) / "inventory.json").read_bytes()))
 
 
 def replaced(one: bytes, other: bytes) -> Change:
@@ -170,7 +170,7 @@ def replaced(one: bytes, other: bytes) -> Change:
 
 def link(name: str, target: str) -> Change:
     def change(root: OcflRoot) -> None:
-        path = place(root) / name
+        path = path_of(root) / name
         if path.is_file():
             path.unlink()
         path.symlink_to(target)
@@ -183,14 +183,14 @@ def sidecars(change: Callable[[bytes], bytes]) -> Change:
 
     def changed(root: OcflRoot) -> None:
         for name in ("inventory.json.sha512", "v1/inventory.json.sha512"):
-            path = place(root) / name
+            path = path_of(root) / name
             path.write_bytes(change(path.read_bytes()))
 
     return changed
 
 
 def nested(root: OcflRoot) -> None:
-    shutil.copytree(place(root, 1), place(root) / "inner")
+    shutil.copytree(path_of(root, 1), path_of(root) / "inner")
 
 
 def upper(document: dict[str, Any]) -> None:
@@ -219,7 +219,7 @@ UNUSUAL: dict[str, Change] = {
     "nothing": lambda root: None,
     "two versions": lambda root: root.put(IDENTIFIERS[2], Path(root.root).parent / "in0", replace=True),
     "another file": write("extra"),
-    "an empty directory": lambda root: (place(root) / "v1/content/none").mkdir(),
+    "an empty directory": lambda root: (path_of(root) / "v1/content/none").mkdir(),
     "an empty object": lambda root: root.put("info:empty", Path(root.root).parent / "in5"),
     "logs": write("logs/log"),
     "an extension": write("extensions/0001-x/file"),
@@ -231,8 +231,8 @@ UNUSUAL: dict[str, Change] = {
     "content that is not listed": write("v1/content/extra"),
     "content that is missing": remove("v1/content/a.txt"),
     "content that differs": write("v1/content/a.txt", b"?"),
-    "content that is not UTF-8": lambda root: (place(root) / "v1/content/a.txt").rename(
-        os.fsdecode(os.fsencode(place(root) / "v1/content") + b"/\xff")
+    "content that is not UTF-8": lambda root: (path_of(root) / "v1/content/a.txt").rename(
+        os.fsdecode(os.fsencode(path_of(root) / "v1/content") + b"/\xff")
     ),
     "no inventory": remove("inventory.json"),
     "no inventory in v1": remove("v1/inventory.json"),
@@ -256,23 +256,25 @@ UNUSUAL: dict[str, Change] = {
     "a declaration that is wrong": write("0=ocfl_object_1.1", b"ocfl_object_1.1"),
     "a declaration that is unknown": write("0=ocfl_object_2.0", b"ocfl_object_2.0\n"),
     "two declarations": write("0=ocfl_object_1.0", b"ocfl_object_1.0\n"),
-    "another declaration": lambda root: (place(root) / "0=ocfl_object_1.1").rename(place(root) / "0=ocfl_object_1.0"),
+    "another declaration": lambda root: (path_of(root) / "0=ocfl_object_1.1").rename(
+        path_of(root) / "0=ocfl_object_1.0"
+    ),
     "no declaration": remove("0=ocfl_object_1.1"),
     "a link to content": link("v1/content/a.txt", "empty"),
     "a link to a directory": link("v1/content/link", "deep"),
     "a link to the inventory": link("inventory.json", "v1/inventory.json"),
-    "a hard link": lambda root: os.link(place(root) / "v1/content/a.txt", Path(root.root).parent / "linked"),
-    "a hard link to the sidecar": lambda root: os.link(place(root) / "inventory.json.sha512", place(root) / "v1/y"),
-    "a named pipe": lambda root: os.mkfifo(place(root) / "v1/content/pipe"),
+    "a hard link": lambda root: os.link(path_of(root) / "v1/content/a.txt", Path(root.root).parent / "linked"),
+    "a hard link to the sidecar": lambda root: os.link(path_of(root) / "inventory.json.sha512", path_of(root) / "v1/y"),
+    "a named pipe": lambda root: os.mkfifo(path_of(root) / "v1/content/pipe"),
     "large content": lambda root: root.put("info:large", source(tmp(root), {"large": b"x" * (1 << 20) + b"x"})),
     "much content": lambda root: root.put(
         "info:much", source(tmp(root), {f"{number}": b"%d" % number * (1 << 19) for number in range(9)})
     ),
-    "a moved object": lambda root: place(root).rename(Path(root.root) / "moved"),
-    "a stray file": lambda root: (place(root).parent / "stray").write_bytes(b"x"),
-    "an empty directory in the hierarchy": lambda root: (place(root).parent / "none").mkdir(),
+    "a moved object": lambda root: path_of(root).rename(Path(root.root) / "moved"),
+    "a stray file": lambda root: (path_of(root).parent / "stray").write_bytes(b"x"),
+    "an empty directory in the hierarchy": lambda root: (path_of(root).parent / "none").mkdir(),
     "names that differ in case": lambda root: [
-        shutil.copytree(place(root), place(root).parent / name) for name in ("Xyz", "xyZ", "\u00e9", "e\u0301")
+        shutil.copytree(path_of(root), path_of(root).parent / name) for name in ("Xyz", "xyZ", "\u00e9", "e\u0301")
     ],
     "a fixity block": inventory(lambda document: document.update(fixity={"md5": {"0" * 32: ["v1/content/empty"]}})),
     "another content directory": inventory(lambda document: document.update(contentDirectory="other")),
@@ -389,8 +391,8 @@ def test_identifiers_at_the_end_of_the_beginning(tmp_path: Path, implementation:
     """An identifier is found beyond the first bytes of an inventory, which a listing reads."""
     root = filled(tmp_path / "root")
     for blanks in range(HEAD - 30, HEAD + 3):
-        (place(root) / "inventory.json").write_bytes(b" " * blanks + b'{"id": "info:b/3"}')
-        assert [record.id for record in root.objects()] == sorted(IDENTIFIERS, key=root.place)
+        (path_of(root) / "inventory.json").write_bytes(b" " * blanks + b'{"id": "info:b/3"}')
+        assert [record.id for record in root.objects()] == sorted(IDENTIFIERS, key=root.path_for)
 
 
 def test_deep_content(tmp_path: Path, implementation: Implementation) -> None:

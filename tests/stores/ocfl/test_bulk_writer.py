@@ -63,9 +63,9 @@ def alone(root: OcflRoot, tops: dict[str, Path]) -> None:
         assert all(error is None for _staged, error in writer.commit())
 
 
-def stage(writer: BulkWriter, identifier: str, files: list[tuple[bytes, bytes]], place: bytes | None = None) -> None:
+def stage(writer: BulkWriter, identifier: str, files: list[tuple[bytes, bytes]], path: bytes | None = None) -> None:
     """Write one object aside."""
-    staged = writer.begin_new(identifier, files, place)
+    staged = writer.begin_new(identifier, files, path)
     writer.copy([staged])
     writer.end(staged)
 
@@ -128,8 +128,8 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
         before = tree(at(root))
         with root.writer("copy") as writer:
             files = [(b"f", os.fsencode(tops["two"] / "f"))]
-            stage(writer, "one", files, root.place("one"))
-            stage(writer, "two", files, root.place("one") + b"/below")
+            stage(writer, "one", files, root.path_for("one"))
+            stage(writer, "two", files, root.path_for("one") + b"/below")
             errors = [error for _staged, error in writer.commit()]
         assert [type(error) for error in errors] == [ObjectError, ObjectError]
         assert [error.kind for error in errors if error] == ["exists", "object-inside"]

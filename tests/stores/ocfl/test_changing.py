@@ -104,12 +104,12 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
     """A listing skips an object removed meanwhile, and reports an object without an inventory."""
     visit_all(monkeypatch)
     Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
-    where = {identifier: root.place(identifier).decode() for identifier in IDENTIFIERS}
+    where = {identifier: root.path_for(identifier).decode() for identifier in IDENTIFIERS}
     identify = ocfl_walk._identify
     gone = root.find(IDENTIFIERS[0])
 
     def removed(storage: Any, tree: ObjectTree) -> Any:
-        if tree.path == root.place(IDENTIFIERS[0]):
+        if tree.path == root.path_for(IDENTIFIERS[0]):
             OcflRoot(root.root).delete(gone)
         return identify(storage, tree)
 
@@ -143,8 +143,8 @@ def test_a_check_while_a_version_is_published(root: OcflRoot, monkeypatch: pytes
     def check() -> None:
         reports.append(OcflRoot(root.root).check(digests=True))
 
-    def publish(changes: LocalChanges, new: bytes, place: bytes) -> None:
-        real(changes, new, place)
+    def publish(changes: LocalChanges, new: bytes, path: bytes) -> None:
+        real(changes, new, path)
         checks.append(threading.Thread(target=check))
         checks[-1].start()
         sleep(0.05)  # the check waits for the lock
@@ -163,9 +163,9 @@ def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.Monkey
     with root.changes() as staging:
         (top / "new/x").mkdir(parents=True)
         (top / "old").mkdir()
-        place = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
+        path = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
         aside = Path(os.fsdecode(staging.path)) / "object"
-        shutil.copytree(place, aside)
+        shutil.copytree(path, aside)
         turn = staging.lock()
         events = iter([lambda: (top / "old").rmdir(), lambda: aside.rename(top / "new/x/object"), turn.release])
         monkeypatch.setattr(recheck, "sleep", lambda _seconds: next(events)())
@@ -219,9 +219,9 @@ def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.Mo
     shutil.rmtree(folder / "extensions")
     status = LocalStorage.status
 
-    def touched(storage: LocalStorage, place: bytes) -> Any:
+    def touched(storage: LocalStorage, path: bytes) -> Any:
         os.utime(folder / "inventory.json", ns=(next(numbers), next(numbers)))
-        return status(storage, place)
+        return status(storage, path)
 
     monkeypatch.setattr(LocalStorage, "status", touched)
     assert kinds(root.check(digests=True)) == ["object-changing"]
@@ -241,14 +241,14 @@ def test_what_is_wrong_is_still_wrong(root: OcflRoot) -> None:
 def test_an_object_removed_while_it_is_checked(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two checks that agree only because each met a removal are not believed."""
     visit_all(monkeypatch)
-    place = next(os.fsencode(record.path) for record in root.objects())
-    folder = Path(root.root) / os.fsdecode(place)
+    path = next(os.fsencode(record.path) for record in root.objects())
+    folder = Path(root.root) / os.fsdecode(path)
     aside = Path(root.root).parent / "aside"
     scan, removals = LocalStorage.scan, iter(range(4))
 
     def removing(storage: LocalStorage, directory: bytes) -> Any:
         entries = scan(storage, directory)
-        if directory == place and next(removals, None) is not None:
+        if directory == path and next(removals, None) is not None:
             folder.rename(aside)
         return entries
 

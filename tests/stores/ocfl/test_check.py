@@ -37,7 +37,7 @@ def root(tmp_path: Path) -> OcflRoot:
     return root
 
 
-def place(root: OcflRoot, number: int = 0) -> Any:
+def path_of(root: OcflRoot, number: int = 0) -> Any:
     assert root.layout is not None
     return at(root) / root.layout.map_id(IDENTIFIERS[number])
 
@@ -48,21 +48,21 @@ def write(name: str, data: bytes) -> Callable[[OcflRoot], object]:
 
 def moved(root: OcflRoot) -> None:
     (at(root) / "elsewhere").mkdir()
-    place(root).rename(at(root) / "elsewhere/object")
-    for parent in list(place(root).parents)[:3]:
+    path_of(root).rename(at(root) / "elsewhere/object")
+    for parent in list(path_of(root).parents)[:3]:
         parent.rmdir()
 
 
 def inside(root: OcflRoot) -> None:
-    place(root).rename(place(root, 1) / "inner")
-    for parent in list(place(root).parents)[:3]:
+    path_of(root).rename(path_of(root, 1) / "inner")
+    for parent in list(path_of(root).parents)[:3]:
         parent.rmdir()
 
 
 def clash(root: OcflRoot) -> None:
     for name in ("\u00e9", "e\u0301", "E\u0301"):
         (at(root) / name).mkdir()
-        copy_tree(place(root), at(root) / name / "o")
+        copy_tree(path_of(root), at(root) / name / "o")
 
 
 def later(root: OcflRoot) -> None:
@@ -73,11 +73,16 @@ def later(root: OcflRoot) -> None:
 
 
 def hard_link(root: OcflRoot) -> None:
-    (at(root).parent / "other").hardlink_to(place(root) / "v1/content/a.txt")
+    (at(root).parent / "other").hardlink_to(path_of(root) / "v1/content/a.txt")
 
 
 BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
-    ("a changed byte", lambda r: (place(r) / "v1/content/a.txt").write_bytes(b"onE"), ["content-mismatch"], "E092"),
+    (
+        "a changed byte",
+        lambda r: (path_of(r) / "v1/content/a.txt").write_bytes(b"onE"),
+        ["content-mismatch"],
+        "E092",
+    ),
     ("a moved object", moved, ["misplaced"], "E083"),
     ("an empty directory", lambda r: (at(r) / "x/y").mkdir(parents=True), ["directory-empty"], "E073"),
     ("a hard link", hard_link, ["hard-link"], "E090"),
@@ -94,10 +99,10 @@ BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
     ("an object inside of one", inside, ["misplaced", "object-extra", "object-inside"], "E082"),
     ("names that clash", clash, ["case-clash", "misplaced"], "E083"),
     ("a later version", later, ["version-later"], "E081"),
-    ("a file in the hierarchy", lambda r: (place(r).parent / "file").write_bytes(b"x"), ["file-stray"], "E072"),
+    ("a file in the hierarchy", lambda r: (path_of(r).parent / "file").write_bytes(b"x"), ["file-stray"], "E072"),
     ("a file in extensions", write("extensions/file", b"x"), ["extensions-file"], "E112"),
     ("a link in extensions", lambda r: (at(r) / "extensions/link").symlink_to("x"), ["symbolic-link"], "E090"),
-    ("an object's declaration gone", lambda r: (place(r) / "0=ocfl_object_1.1").unlink(), ["file-stray"], "E003"),
+    ("an object's declaration gone", lambda r: (path_of(r) / "0=ocfl_object_1.1").unlink(), ["file-stray"], "E003"),
     ("layout file", write("ocfl_layout.json", b"{}"), ["layout-malformed"], "E070"),
     ("unknown layout", write("ocfl_layout.json", b'{"extension": "x", "description": ""}'), ["layout-unknown"], "E071"),
 ]
@@ -150,7 +155,7 @@ def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
         (at(root) / "extensions" / name).mkdir()
     for number in range(3):
         for name in ("0005-mutable-head", "initial", "of-our-own"):
-            (place(root, number) / "extensions" / name).mkdir(parents=True)
+            (path_of(root, number) / "extensions" / name).mkdir(parents=True)
     report = root.check()
     assert report.ok
     found = [one for one in report.problems if one.kind != "unversioned"]
@@ -174,20 +179,20 @@ def test_sections_of_kinds_are_those_of_their_codes() -> None:
 
 def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> None:
     """Duplicate identifiers are found in a root without a layout."""
-    copy_tree(place(root), at(root) / "copy")
+    copy_tree(path_of(root), at(root) / "copy")
     (at(root) / "ocfl_layout.json").unlink()
     [problem] = reopened(root).check().errors
     assert (problem.kind, problem.path) == ("duplicate-id", b"copy")
-    assert repr(os.path.relpath(place(root), root.root)) in problem.message
+    assert repr(os.path.relpath(path_of(root), root.root)) in problem.message
 
 
 def test_each_object_has_its_result(root: OcflRoot) -> None:
     """Each object's result comes in walk order, also with mixed digest algorithms."""
-    root.put("info:c/4", {"a": place(root) / "v1/content/a.txt"}, fixity={"md5": {}})
+    root.put("info:c/4", {"a": path_of(root) / "v1/content/a.txt"}, fixity={"md5": {}})
     reopened(root, algorithm="sha256").put("info:d/5", {})
     for number in range(6, 12):
         reopened(root, algorithm="sha256").put(f"info:d/{number}", at(root).parent / "in")
-    (place(root, 1) / "v1/content/a.txt").write_bytes(b"x")
+    (path_of(root, 1) / "v1/content/a.txt").write_bytes(b"x")
     results: list[ocfl_check.ObjectResult] = []
     events: list[object] = []
     report = root.check(digests=True, on_object=results.append, on_event=events.append)
@@ -215,20 +220,20 @@ def test_mixed_algorithms_wait_for_a_bounded_time(root: OcflRoot, monkeypatch: p
 
 def lost_lines(root: OcflRoot) -> None:
     (at(root) / "0=ocfl_1.1").write_bytes(b"ocfl_1.1")
-    (place(root) / "0=ocfl_object_1.1").write_bytes(b"ocfl_object_1.1\r\n")
+    (path_of(root) / "0=ocfl_object_1.1").write_bytes(b"ocfl_object_1.1\r\n")
 
 
 REPAIRS: list[tuple[str, Callable[[OcflRoot], object], list[str]]] = [
     ("nothing", lambda r: None, []),
     (
         "empty directories",
-        lambda r: [(at(r) / name).mkdir(parents=True) for name in ("x/y", "x/z", place(r).parent.name)],
+        lambda r: [(at(r) / name).mkdir(parents=True) for name in ("x/y", "x/z", path_of(r).parent.name)],
         ["prune"],
     ),
-    ("empty content", lambda r: (place(r) / "v1/content/none/none").mkdir(parents=True), ["prune"]),
+    ("empty content", lambda r: (path_of(r) / "v1/content/none/none").mkdir(parents=True), ["prune"]),
     ("declarations", lost_lines, ["write"]),
-    ("sidecar", lambda r: (place(r) / "inventory.json.sha512").unlink(), ["write"]),
-    ("version's sidecar", lambda r: (place(r) / "v1/inventory.json.sha512").unlink(), ["write"]),
+    ("sidecar", lambda r: (path_of(r) / "inventory.json.sha512").unlink(), ["write"]),
+    ("version's sidecar", lambda r: (path_of(r) / "v1/inventory.json.sha512").unlink(), ["write"]),
     ("layout file", lambda r: (at(r) / "ocfl_layout.json").unlink(), ["write"]),
     (
         "leftover",
@@ -264,11 +269,11 @@ def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: l
 
 def test_what_repair_leaves_alone(root: OcflRoot) -> None:
     """Problems that a repair cannot decide stay, and are reported."""
-    (place(root) / "v1/content/a.txt").write_bytes(b"changed")
-    (place(root, 1) / "0=ocfl_object_1.1").write_bytes(b"something else")
-    (place(root, 2) / "inventory.json.sha512").unlink()
-    rewrite(place(root, 2), lambda document: None, versions=False)
-    (place(root, 2) / "inventory.json.sha512").unlink()
+    (path_of(root) / "v1/content/a.txt").write_bytes(b"changed")
+    (path_of(root, 1) / "0=ocfl_object_1.1").write_bytes(b"something else")
+    (path_of(root, 2) / "inventory.json.sha512").unlink()
+    rewrite(path_of(root, 2), lambda document: None, versions=False)
+    (path_of(root, 2) / "inventory.json.sha512").unlink()
     (at(root) / "stray").mkdir()
     (at(root) / "stray/file").write_bytes(b"x")
     before = tree(at(root))
@@ -279,7 +284,7 @@ def test_what_repair_leaves_alone(root: OcflRoot) -> None:
 
 def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
     """A repair keeps the directory of a version, even if its content is missing."""
-    folder = place(root)
+    folder = path_of(root)
     document = json.loads((folder / "inventory.json").read_bytes())
     document["head"] = "v2"
     document["versions"]["v2"] = document["versions"]["v1"]
@@ -307,8 +312,8 @@ def test_repair_goes_on_where_one_directory_is_refused(root: OcflRoot) -> None:
 
 def test_repair_of_an_object_that_goes(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """A repair skips an object that another run has removed."""
-    (place(root) / "inventory.json.sha512").unlink()
-    gone = place(root)
+    (path_of(root) / "inventory.json.sha512").unlink()
+    gone = path_of(root)
     walk = Walk.__iter__
 
     def removed(self: Any) -> Any:
@@ -332,7 +337,7 @@ def test_repair_leaves_directories_of_what_is_ignored(root: OcflRoot) -> None:
 
 def test_repair_keeps_what_follows_a_declaration(root: OcflRoot) -> None:
     for tail in (b"\n\n\nnotes", b"\n" * 200 + b"notes"):
-        path = place(root) / "0=ocfl_object_1.1"
+        path = path_of(root) / "0=ocfl_object_1.1"
         path.write_bytes(b"ocfl_object_1.1" + tail)
         assert kinds(root.repair()) == ["declaration-malformed"]
         assert path.read_bytes() == b"ocfl_object_1.1" + tail
@@ -341,13 +346,13 @@ def test_repair_keeps_what_follows_a_declaration(root: OcflRoot) -> None:
 @pytest.mark.on_disk
 def test_repair_replaces_no_link_and_no_directory(root: OcflRoot) -> None:
     for number in range(2):
-        (place(root, number) / "inventory.json.sha512").unlink()
-    (place(root, 0) / "inventory.json.sha512").symlink_to("v1/inventory.json.sha512")
-    (place(root, 1) / "inventory.json.sha512").mkdir()
+        (path_of(root, number) / "inventory.json.sha512").unlink()
+    (path_of(root, 0) / "inventory.json.sha512").symlink_to("v1/inventory.json.sha512")
+    (path_of(root, 1) / "inventory.json.sha512").mkdir()
     before = tree(at(root))
     assert "sidecar-missing" in kinds(root.repair())
     assert tree(at(root)) == before
-    assert (place(root, 0) / "inventory.json.sha512").is_symlink()
+    assert (path_of(root, 0) / "inventory.json.sha512").is_symlink()
 
 
 @pytest.mark.on_disk

@@ -35,7 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = create(top / "root", "0002")
     root.put("info:x", source(top / "one"), created=CREATED, fixity={"md5": {}})
     root.put("info:x", source(top / "two", {"a.txt": b"three", "same.txt": b"one"}), replace=True, created=CREATED)
-    return top / "root" / root.place("info:x").decode()
+    return top / "root" / root.path_for("info:x").decode()
 
 
 # --- damages ----------------------------------------------------------------------------------------------------------
@@ -330,8 +330,8 @@ def damages() -> dict[str, Damage]:
         found[f"text: {name}"] = text(made)
         found[f"v1: {name}"] = edit("v1/inventory.json", made)
     for name, made in SIDECARS.items():
-        for place in ("", "v1/", "v2/"):
-            found[f"sidecar of {place}: {name}"] = edit(f"{place}inventory.json.sha512", made)
+        for directory in ("", "v1/", "v2/"):
+            found[f"sidecar of {directory}: {name}"] = edit(f"{directory}inventory.json.sha512", made)
     return found
 
 

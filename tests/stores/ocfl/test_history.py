@@ -46,7 +46,7 @@ def by_hand(
     :param upper: write digests in upper case
     :param earlier_algorithm: of the inventories of all versions but the newest
     """
-    folder = at(root) / os.fsdecode(root.place(IDENTIFIER))
+    folder = at(root) / os.fsdecode(root.path_for(IDENTIFIER))
     blocks: dict[str, Any] = {}
     stored: dict[bytes, str] = {}
     for number, files in enumerate(HISTORY, 1):
@@ -55,9 +55,9 @@ def by_hand(
         for name, data in files.items():
             if data not in stored:
                 stored[data] = f"{version}/{content or 'content'}/{name}"
-                place = folder / stored[data]
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(data)
+                path = folder / stored[data]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
         blocks[version] = files
         used = earlier_algorithm or algorithm if number < len(HISTORY) else algorithm
         save(folder / version, inventory(blocks, stored, used, content, upper), used, None)

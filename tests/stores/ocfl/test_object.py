@@ -341,8 +341,8 @@ def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expec
             continue
         assert found.section == SECTIONS[found.code]
         assert found.message.count(f"({found.code})") == 1
-    place = os.fsencode(folder.relative_to(at(root)))
-    assert all(problem.path.startswith(place) for problem in report.problems)
+    path = os.fsencode(folder.relative_to(at(root)))
+    assert all(problem.path.startswith(path) for problem in report.problems)
     assert report.ok is not bool(expected)
 
 

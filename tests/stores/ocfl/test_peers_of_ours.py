@@ -140,10 +140,10 @@ def _stored_again(life: Life) -> None:
 
 
 def _repaired(life: Life) -> None:
-    place = life.folder / life.put({"a": b"1"})
-    for sidecar in place.glob("inventory.json.*"):
+    path = life.folder / life.put({"a": b"1"})
+    for sidecar in path.glob("inventory.json.*"):
         sidecar.unlink()
-    declaration = next(place.glob("0=*"))
+    declaration = next(path.glob("0=*"))
     declaration.write_bytes(declaration.read_bytes().strip() + b"\r\n")
     (life.folder / "empty/below").mkdir(parents=True)
     assert kinds(life.root.repair()) == []
@@ -192,11 +192,11 @@ def test_every_object_is_valid(life: Life, peer: Peer, record_property: Callable
     advice = {problem.code for problem in report.problems}
     objects = {record.path: str(record.id) for record in life.root.objects()}
     assert len(objects) == len(CHANGES) - 1  # one is deleted
-    subjects = {place: Subject(LAYOUTS[life.word], name, life.folder / place) for place, name in objects.items()}
-    asked = {place: (place, subject) for place, subject in subjects.items()}
+    subjects = {path: Subject(LAYOUTS[life.word], name, life.folder / path) for path, name in objects.items()}
+    asked = {path: (path, subject) for path, subject in subjects.items()}
     verdicts = peer.validate(life.folder, paths=list(objects))
     if peer.knows(LAYOUTS[life.word]):
-        asked |= {subject.identifier: (place, subject._replace(by_id=True)) for place, subject in subjects.items()}
+        asked |= {subject.identifier: (path, subject._replace(by_id=True)) for path, subject in subjects.items()}
         verdicts |= peer.validate(life.folder, ids=list(objects.values()))
     assert verdicts.keys() == asked.keys()
     reasons: set[str] = set()
@@ -213,10 +213,13 @@ def test_every_object_is_valid(life: Life, peer: Peer, record_property: Callable
 def test_a_damaged_object_is_reported(tmp_path: Path, peer: Peer) -> None:
     """A peer reads the content: it reports a changed byte by path, by identifier, and in the whole root."""
     root = create(tmp_path / "root")
-    place = root.put("info:x", source(tmp_path / "in", {"a": b"1"}), message="why").path
-    (tmp_path / "root" / place / "v1/content/a").write_bytes(b"2")
+    path = root.put("info:x", source(tmp_path / "in", {"a": b"1"}), message="why").path
+    (tmp_path / "root" / path / "v1/content/a").write_bytes(b"2")
     assert kinds(root.check(digests=True)) == ["content-mismatch"]
-    for verdicts in (peer.validate(tmp_path / "root", paths=[place]), peer.validate(tmp_path / "root", ids=["info:x"])):
+    for verdicts in (
+        peer.validate(tmp_path / "root", paths=[path]),
+        peer.validate(tmp_path / "root", ids=["info:x"]),
+    ):
         [verdict] = verdicts.values()
         assert verdict.errors
     assert peer.validate_root(tmp_path / "root") != []
@@ -250,8 +253,8 @@ def test_every_migrated_object_is_valid(
     }
     verdicts = peer.validate(folder, paths=list(subjects))
     assert verdicts.keys() == subjects.keys()
-    found = {place: unexplained(peer.name, subjects[place], verdict.errors) for place, verdict in verdicts.items()}
-    assert {place: left for place, (left, _used) in found.items() if left} == {}
+    found = {path: unexplained(peer.name, subjects[path], verdict.errors) for path, verdict in verdicts.items()}
+    assert {path: left for path, (left, _used) in found.items() if left} == {}
     reasons = sorted({reason for _left, used in found.values() for reason in used})
     record_property("ocfl peer", json.dumps([peer.name, "ours", len(subjects), reasons]))
 
@@ -279,11 +282,11 @@ def test_every_disagreement_is_still_there(
         root = OcflRoot(folder, user=USER, content_paths=DirectClean() if example.is_mapped else None, durable=False)
         given = source(tmp_path / f"given {number}", {example.name: b"1"})
         fixity: dict[str, dict[str, str]] = {algorithm: {} for algorithm in example.fixity}
-        place = root.put(example.identifier, given, message="why", fixity=fixity).path
+        path = root.put(example.identifier, given, message="why", fixity=fixity).path
         report = root.check(digests=True)
         assert kinds(report) == []
-        subject = Subject(LAYOUTS[example.layout], example.identifier, folder / place, by_id=True)
-        asked = (peer.validate(folder, paths=[place]), peer.validate(folder, ids=[example.identifier]))
+        subject = Subject(LAYOUTS[example.layout], example.identifier, folder / path, by_id=True)
+        asked = (peer.validate(folder, paths=[path]), peer.validate(folder, ids=[example.identifier]))
         texts = [text for found in asked for verdict in found.values() for text in verdict.errors + verdict.warnings]
         left, used = unexplained(name, subject, texts)
         assert {text.strip("[")[:4] for text in left} <= {problem.code for problem in report.problems}

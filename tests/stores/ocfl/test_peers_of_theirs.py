@@ -153,12 +153,12 @@ def test_new_versions_of_peers_objects_are_valid(
     shutil.copytree(made, folder)
     root = OcflRoot(folder, user=USER, durable=False)
     earlier = root.get(IDENTIFIERS[0]).inventory
-    place = next(record.path for record in root.objects() if record.id == IDENTIFIERS[0])
-    write(folder / place, {"logs/2026/log.txt": b"a log"})
+    path = next(record.path for record in root.objects() if record.id == IDENTIFIERS[0])
+    write(folder / path, {"logs/2026/log.txt": b"a log"})
     files = {"a": b"of ours", "renamed": b"2", "deep/er/c": b"5"}
     root.put(IDENTIFIERS[0], write_all(tmp_path / "ours", files), replace=True, message="why")
     assert contents(root, IDENTIFIERS[0]) == files
-    assert (folder / place / "logs/2026/log.txt").read_bytes() == b"a log"
+    assert (folder / path / "logs/2026/log.txt").read_bytes() == b"a log"
     inventory = root.get(IDENTIFIERS[0]).inventory
     for key in ("type", "digestAlgorithm", "contentDirectory"):
         assert inventory.get(key) == earlier.get(key)
@@ -167,14 +167,14 @@ def test_new_versions_of_peers_objects_are_valid(
     report = root.check(digests=True)
     assert kinds(report) == []
     assert "unversioned" in kinds(report, "warning")
-    used = check_validity(peer, root, IDENTIFIERS[0], place, by_id=peer.name == case.maker)
+    used = check_validity(peer, root, IDENTIFIERS[0], path, by_id=peer.name == case.maker)
     record_property("ocfl peer", json.dumps([peer.name, "ours", 1, sorted(used)]))
     new = {"new": tmp_path / "ours/a"}
     root.update(IDENTIFIERS[0], add=new, remove=["a"], rename={"renamed": "again"}, message="why", fixity={"md5": {}})
     updated = {"new": b"of ours", "again": b"2", "deep/er/c": b"5"}
     assert contents(root, IDENTIFIERS[0]) == updated
     assert kinds(root.check(digests=True)) == []
-    check_validity(peer, root, IDENTIFIERS[0], place, by_id=peer.name == case.maker)
+    check_validity(peer, root, IDENTIFIERS[0], path, by_id=peer.name == case.maker)
     if peer.name == case.maker and case.versions > 1:
         last = {"a": b"of theirs", "renamed": b"2"}
         peer.put(folder, IDENTIFIERS[0], write_all(tmp_path / "theirs", last), **case.options)
@@ -183,11 +183,11 @@ def test_new_versions_of_peers_objects_are_valid(
         assert kinds(root.check(digests=True)) == []
 
 
-def check_validity(peer: Peer, root: OcflRoot, identifier: str, place: str, *, by_id: bool) -> set[str]:
+def check_validity(peer: Peer, root: OcflRoot, identifier: str, path: str, *, by_id: bool) -> set[str]:
     """Check that a peer finds an object valid by its path, and by its identifier; return the disagreements."""
     assert root.layout is not None
-    subject = Subject(root.layout, identifier, Path(root.root) / place)
-    [verdict] = peer.validate(Path(root.root), paths=[place]).values()
+    subject = Subject(root.layout, identifier, Path(root.root) / path)
+    [verdict] = peer.validate(Path(root.root), paths=[path]).values()
     left, used = unexplained(peer.name, subject, verdict.errors)
     assert left == []
     if by_id:
@@ -234,11 +234,11 @@ def test_paths_of_ocfl_java_above_two_bytes(
     assert kinds(root.check(digests=True)) == ["path-ocfl-java"]
     for identifier in identifiers:
         assert contents(root, identifier, 1) == HISTORY[0]
-        place = root.put(identifier, given[0], replace=True, message="why").path
-        assert root.update(identifier, rename={"a": "b"}, message="why").path == place
-        assert root.put(identifier, given[2], replace=True, message="why").path == place
+        path = root.put(identifier, given[0], replace=True, message="why").path
+        assert root.update(identifier, rename={"a": "b"}, message="why").path == path
+        assert root.put(identifier, given[2], replace=True, message="why").path == path
         assert contents(root, identifier) == HISTORY[2]
-        [by_path] = java.validate(tmp_path / "root", paths=[place]).values()
+        [by_path] = java.validate(tmp_path / "root", paths=[path]).values()
         [by_id] = java.validate(tmp_path / "root", ids=[identifier]).values()
         assert by_path.errors == by_id.errors == []
     assert sorted(record.id or "" for record in root.objects()) == sorted(identifiers)
@@ -279,8 +279,8 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     java.commit(folder, "info:x")
     assert root.check(digests=True).problems == []
     assert contents(root, "info:x") == HISTORY[1]
-    place = root.put("info:x", given[2], replace=True, message="why").path
-    [verdict] = java.validate(folder, paths=[place]).values()
+    path = root.put("info:x", given[2], replace=True, message="why").path
+    [verdict] = java.validate(folder, paths=[path]).values()
     assert verdict.errors == []
     java.put(folder, "info:x", given[0])
     assert [contents(root, "info:x", number) for number in (1, 2, 3, 4)] == [*HISTORY, HISTORY[0]]

@@ -519,5 +519,5 @@ def test_no_object_in_what_may_be_one(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "lstat", refused)
     with pytest.raises(ObjectError) as caught:
-        root.check_place_free("b", b"a/b")
+        root.check_free("b", b"a/b")
     assert caught.value.kind == "permission"

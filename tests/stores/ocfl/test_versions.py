@@ -66,7 +66,7 @@ def test_a_version_keeps_the_form_of_the_object(tmp_path: Path, algorithm: str, 
     """Specification version, digest algorithm, content directory, padding and fixity blocks stay as they are."""
     root = create(tmp_path / "root", "0002", version=version, algorithm=algorithm)
     root.put("x", source(tmp_path / "in"), fixity={"md5": {}})
-    place = folder(root)
+    directory = folder(root)
 
     def other(document: dict[str, Any]) -> None:
         document["head"] = "v0001"
@@ -76,23 +76,23 @@ def test_a_version_keeps_the_form_of_the_object(tmp_path: Path, algorithm: str, 
             for digest, paths in block.items():
                 block[digest] = [path.replace("v1/content/", "v0001/data/") for path in paths]
 
-    (place / "v1/content").rename(place / "v1/data")
-    (place / "v1").rename(place / "v0001")
-    document = json.loads((place / "inventory.json").read_bytes())
+    (directory / "v1/content").rename(directory / "v1/data")
+    (directory / "v1").rename(directory / "v0001")
+    document = json.loads((directory / "inventory.json").read_bytes())
     other(document)
-    save(place, document, algorithm, "v0001")
+    save(directory, document, algorithm, "v0001")
     assert kinds(root.check(digests=True)) == []
     newer = reopened(root, user=root.user, algorithm="sha512")
     (tmp_path / "new").write_bytes(b"new")
     record = newer.update("x", add={"new": tmp_path / "new"}, fixity={"sha1": {}})
     assert record.version == "v0002"
-    after = json.loads((place / "inventory.json").read_bytes())
+    after = json.loads((directory / "inventory.json").read_bytes())
     same = ("id", "type", "digestAlgorithm", "contentDirectory")
     assert {key: after[key] for key in same} == {key: document[key] for key in same}
     assert after["fixity"]["md5"] == document["fixity"]["md5"]
     assert [*after["fixity"]["sha1"].values()] == [["v0002/data/new"]]
-    assert (place / "v0002/data/new").read_bytes() == b"new"
-    assert sorted(path.name for path in place.iterdir() if path.is_file()) == [
+    assert (directory / "v0002/data/new").read_bytes() == b"new"
+    assert sorted(path.name for path in directory.iterdir() if path.is_file()) == [
         *(f"0=ocfl_object_{version}", "inventory.json", f"inventory.json.{algorithm}")
     ]
     assert kinds(root.check(digests=True)) == []
@@ -100,8 +100,8 @@ def test_a_version_keeps_the_form_of_the_object(tmp_path: Path, algorithm: str, 
 
 def test_no_number_is_left(root: OcflRoot, tmp_path: Path) -> None:
     """After v09 of two digits there is no version."""
-    place = folder(root)
-    document = json.loads((place / "inventory.json").read_bytes())
+    directory = folder(root)
+    document = json.loads((directory / "inventory.json").read_bytes())
     names = {"v1": "v01", "v2": "v02", **{f"v{number}": f"v0{number}" for number in range(3, 10)}}
     block = document["versions"]["v2"]
     versions = {name: document["versions"].get(old, block) for old, name in names.items()}
@@ -110,12 +110,12 @@ def test_no_number_is_left(root: OcflRoot, tmp_path: Path) -> None:
         for digest, paths in document["manifest"].items()
     }
     for name in versions:
-        if (place / f"v{int(name[1:])}").exists():
-            (place / f"v{int(name[1:])}").rename(place / name)
-            (place / name / "inventory.json").unlink()
-            (place / name / "inventory.json.sha512").unlink()
-        (place / name).mkdir(exist_ok=True)
-    save(place, {**document, "head": "v09", "versions": versions, "manifest": manifest}, head="v09")
+        if (directory / f"v{int(name[1:])}").exists():
+            (directory / f"v{int(name[1:])}").rename(directory / name)
+            (directory / name / "inventory.json").unlink()
+            (directory / name / "inventory.json.sha512").unlink()
+        (directory / name).mkdir(exist_ok=True)
+    save(directory, {**document, "head": "v09", "versions": versions, "manifest": manifest}, head="v09")
     assert kinds(root.check(digests=True)) == []
     error = refused(root, lambda: root.update("x", add={"new": tmp_path / "in/new"}))
     assert error.kind == "improper"
@@ -155,35 +155,35 @@ def test_earlier_versions_are_not_read(root: OcflRoot, tmp_path: Path, monkeypat
 # --- objects that get no version --------------------------------------------------------------------------------------
 
 
-def unreadable_key(place: Path) -> None:
-    data = (place / "inventory.json").read_bytes().replace(b'{\n  "id"', b'{\n  "id": "x",\n  "id"', 1)
-    save(place, data, head="v2")
+def unreadable_key(path: Path) -> None:
+    data = (path / "inventory.json").read_bytes().replace(b'{\n  "id"', b'{\n  "id": "x",\n  "id"', 1)
+    save(path, data, head="v2")
 
 
-def junk(place: Path) -> None:
-    (place / "v3").mkdir()
-    (place / "v3/notes").write_bytes(b"notes")
+def junk(path: Path) -> None:
+    (path / "v3").mkdir()
+    (path / "v3/notes").write_bytes(b"notes")
 
 
 IMPROPER: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "declaration": ("declaration-missing", lambda place: (place / "0=ocfl_object_1.1").unlink()),
+    "declaration": ("declaration-missing", lambda path: (path / "0=ocfl_object_1.1").unlink()),
     "two declarations": (
         "declaration-several",
-        lambda place: (place / "0=ocfl_object_1.0").write_text("ocfl_object_1.0\n"),
+        lambda path: (path / "0=ocfl_object_1.0").write_text("ocfl_object_1.0\n"),
     ),
     "malformed declaration": (
         "declaration-malformed",
-        lambda place: (place / "0=ocfl_object_1.1").write_text("ocfl_object_1.1"),
+        lambda path: (path / "0=ocfl_object_1.1").write_text("ocfl_object_1.1"),
     ),
-    "type": ("inventory-value", lambda place: rewrite(place, lambda one: one.update(type="x"))),
-    "unknown key": ("inventory-key-unknown", lambda place: rewrite(place, lambda one: one.update(x=1))),
+    "type": ("inventory-value", lambda path: rewrite(path, lambda one: one.update(type="x"))),
+    "unknown key": ("inventory-key-unknown", lambda path: rewrite(path, lambda one: one.update(x=1))),
     "repeated key": ("inventory-key-repeated", unreadable_key),
-    "sidecar": ("sidecar-mismatch", lambda place: (place / "inventory.json.sha512").write_text("00 inventory.json\n")),
-    "no sidecar": ("sidecar-missing", lambda place: (place / "inventory.json.sha512").unlink()),
-    "copy": ("inventory-differs", lambda place: rewrite(place, lambda one: one.update(fixity={}), versions=False)),
-    "head": ("version-absent", lambda place: shutil.rmtree(place / "v2")),
+    "sidecar": ("sidecar-mismatch", lambda path: (path / "inventory.json.sha512").write_text("00 inventory.json\n")),
+    "no sidecar": ("sidecar-missing", lambda path: (path / "inventory.json.sha512").unlink()),
+    "copy": ("inventory-differs", lambda path: rewrite(path, lambda one: one.update(fixity={}), versions=False)),
+    "head": ("version-absent", lambda path: shutil.rmtree(path / "v2")),
     "next version": ("version-extra", junk),
-    "empty next version": ("version-extra", lambda place: (place / "v3").mkdir()),
+    "empty next version": ("version-extra", lambda path: (path / "v3").mkdir()),
 }
 
 
@@ -320,10 +320,10 @@ def test_damaged_content_is_not_published(root: OcflRoot, tmp_path: Path, is_lis
 def edit(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
     """Change the inventory of version 3, and its sidecar."""
 
-    def do(place: Path) -> None:
-        document = json.loads((place / "v3/inventory.json").read_bytes())
+    def do(path: Path) -> None:
+        document = json.loads((path / "v3/inventory.json").read_bytes())
         change(document)
-        save(place / "v3", document, head=None)
+        save(path / "v3", document, head=None)
 
     return do
 
@@ -346,10 +346,10 @@ def more_content(document: dict[str, Any]) -> None:
 
 
 JUNK: dict[str, Callable[[Path], object]] = {
-    "no inventory": lambda place: (place / "v3/inventory.json").unlink(),
-    "no sidecar": lambda place: (place / "v3/inventory.json.sha512").unlink(),
-    "other sidecar": lambda place: (place / "v3/inventory.json.sha512").write_text(f"{'0' * 128} inventory.json\n"),
-    "malformed": lambda place: save(place / "v3", b"{", head=None),
+    "no inventory": lambda path: (path / "v3/inventory.json").unlink(),
+    "no sidecar": lambda path: (path / "v3/inventory.json.sha512").unlink(),
+    "other sidecar": lambda path: (path / "v3/inventory.json.sha512").write_text(f"{'0' * 128} inventory.json\n"),
+    "malformed": lambda path: save(path / "v3", b"{", head=None),
     "another object": edit(lambda document: document.update(id="y")),
     "another version": edit(lambda document: document.update(head="v2")),
     "another type": edit(lambda document: document.update(type="https://ocfl.io/1.0/spec/#inventory")),
@@ -357,13 +357,13 @@ JUNK: dict[str, Callable[[Path], object]] = {
     "another manifest": edit(dropped_content),
     "more content in an earlier version": edit(more_content),
     "unknown key": edit(lambda document: document.update(more=1)),
-    "content missing": lambda place: (place / "v3/content/new").unlink(),
-    "content unlisted": lambda place: (place / "v3/content/other").write_bytes(b"x"),
-    "a file beside": lambda place: (place / "v3/notes").write_bytes(b"x"),
-    "a link": lambda place: (place / "v3/content/link").symlink_to("new"),
-    "wrong number": lambda place: (place / "v3").rename(place / "v4"),
-    "wrong padding": lambda place: (place / "v3").rename(place / "v03"),
-    "newest inventory differs": lambda place: save(place / "v2", b"{}", head=None),
+    "content missing": lambda path: (path / "v3/content/new").unlink(),
+    "content unlisted": lambda path: (path / "v3/content/other").write_bytes(b"x"),
+    "a file beside": lambda path: (path / "v3/notes").write_bytes(b"x"),
+    "a link": lambda path: (path / "v3/content/link").symlink_to("new"),
+    "wrong number": lambda path: (path / "v3").rename(path / "v4"),
+    "wrong padding": lambda path: (path / "v3").rename(path / "v03"),
+    "newest inventory differs": lambda path: save(path / "v2", b"{}", head=None),
 }
 
 
@@ -444,7 +444,7 @@ def test_nothing_is_published_over_a_version(
     real = LocalChanges.adopt_version
     waiting = [True]
 
-    def add(changes: LocalChanges, new: bytes, place: bytes) -> None:
+    def add(changes: LocalChanges, new: bytes, path: bytes) -> None:
         if waiting and waiting.pop():
             staged = Path(os.fsdecode(new)).parent
             kept = tree(staged)
@@ -457,7 +457,7 @@ def test_nothing_is_published_over_a_version(
             if not has_flags:
                 monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
             assert tree(staged) == kept
-        real(changes, new, place)
+        real(changes, new, path)
 
     monkeypatch.setattr(LocalChanges, "adopt_version", add)
     record = root.update("x", add={"ours": tmp_path / "in/new"})

@@ -184,7 +184,7 @@ def accounted(root: OcflRoot) -> dict[str, list[str]]:
             by.setdefault(above[0] if above else "", []).append(path)
         if not folders and not files:
             assert os.path.relpath(directory, root.root) in problems or any(
-                os.path.relpath(directory, root.root).startswith(f"{place}/") for place in objects
+                os.path.relpath(directory, root.root).startswith(f"{object_path}/") for object_path in objects
             )
     return by
 

@@ -173,8 +173,8 @@ def test_sources(store: PairtreeStore, tmp_path: Path) -> None:
     assert files(store, "whole") == {"a": b"1", "b/c": b"2", "b/\udcff": b"3"}
     assert sorted(files(store, "named")) == ["all/a", "all/b/c", "all/b/\udcff", "x/y"]
     assert files(store, "none") == {}
-    place = encode_fs(store.root) + b"/pairtree_root/wh/ol/e/whole/empty"
-    assert os.path.isdir(place)
+    path = encode_fs(store.root) + b"/pairtree_root/wh/ol/e/whole/empty"
+    assert os.path.isdir(path)
 
 
 @pytest.mark.parametrize(

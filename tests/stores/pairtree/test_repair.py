@@ -263,7 +263,7 @@ def test_interrupted_changes(tree: Tree) -> None:
     (base / "pairtree_pressmark" / "0123").mkdir(parents=True)
     (base / "pairtree_pressmark" / "0123" / "object").write_bytes(b"")
     store = PairtreeStore(base)
-    before = {place: sorted(names) for place, names in files(store).items()}
+    before = {path: sorted(names) for path, names in files(store).items()}
     assert before == {
         "pairtree_root/ab": ["one", "two"],
         "pairtree_root/cd": ["one"],
@@ -279,7 +279,7 @@ def test_interrupted_changes(tree: Tree) -> None:
     events: list[object] = []
     store.repair(on_event=events.append)
     assert [event.action for event in events if isinstance(event, RepairStep)] == ["remove", *["finish"] * 7]
-    assert {place: sorted(names) for place, names in files(store).items()} == before
+    assert {path: sorted(names) for path, names in files(store).items()} == before
     assert kinds(store) == []
     assert sorted(os.listdir(base)) == ["pairtree_root"]
 
@@ -303,11 +303,11 @@ def test_an_interrupted_replacement_beside_other_names(
         with pytest.raises(KeyboardInterrupt):
             PairtreeStore(base, ignore=[stray.partition("/")[0]]).put("ab", tmp_path / "new", replace=True)
     store = PairtreeStore(base)
-    before = {place: sorted(names) for place, names in files(store).items()}
+    before = {path: sorted(names) for path, names in files(store).items()}
     is_junk = stray == ".DS_Store"
     assert before == {"pairtree_root/ab": ["x"] if is_junk else ["foo/x", stray]}
     assert store.repair().counts["repaired"] == 1
-    assert {place: sorted(names) for place, names in files(store).items()} == before
+    assert {path: sorted(names) for path, names in files(store).items()} == before
     assert kinds(store) == (["junk"] if is_junk else [])
     assert (base / "pairtree_root" / "ab" / stray).exists() == is_junk
 
@@ -315,13 +315,13 @@ def test_an_interrupted_replacement_beside_other_names(
 def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an atomic exchange, a reader finds the new object that appears between two reads."""
     base = tree("ab/pairtree_pressmark-old/foo/x", "ab/other/y")
-    place = base / "pairtree_root" / "ab"
-    os.rename(place / "other", base / "new")
+    path = base / "pairtree_root" / "ab"
+    os.rename(path / "other", base / "new")
     replaced = pairtree.replaced_names
 
     def appears(directory: bytes) -> list[bytes]:
         if (base / "new").exists():
-            os.rename(base / "new", place / "foo")
+            os.rename(base / "new", path / "foo")
         return replaced(directory)
 
     monkeypatch.setattr(pairtree, "replaced_names", appears)
@@ -330,16 +330,16 @@ def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.Mon
 
 def test_reading_while_the_old_object_is_put_aside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old object seen first in place and then put aside is not counted twice."""
-    place = tree("ab/foo/x", "ab/pairtree_pressmark-old/") / "pairtree_root" / "ab"
+    path = tree("ab/foo/x", "ab/pairtree_pressmark-old/") / "pairtree_root" / "ab"
     replaced = pairtree.replaced_names
 
     def put_aside(directory: bytes) -> list[bytes]:
-        if (place / "foo").exists():
-            os.rename(place / "foo", place / "pairtree_pressmark-old" / "foo")
+        if (path / "foo").exists():
+            os.rename(path / "foo", path / "pairtree_pressmark-old" / "foo")
         return replaced(directory)
 
     monkeypatch.setattr(pairtree, "replaced_names", put_aside)
-    assert [name for name, _path in PairtreeStore(place.parent).get("ab").files()] == ["x"]
+    assert [name for name, _path in PairtreeStore(path.parent).get("ab").files()] == ["x"]
 
 
 def test_other_dialects_are_not_changed(tree: Tree) -> None:

@@ -21,9 +21,9 @@ def scanned(
 ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
     kernels = implementation.kernels
     packed, _ = kernels.ByteColumn.from_texts(paths)
-    places, names, rest = in_one_turn(lambda: kernels.scan_pairtree(root, packed, follow, budget))
-    assert len(places) == len(names)
-    return [(places[index], names[index]) for index in range(len(places))], [rest[n] for n in range(len(rest))]
+    listed, names, rest = in_one_turn(lambda: kernels.scan_pairtree(root, packed, follow, budget))
+    assert len(listed) == len(names)
+    return [(listed[index], names[index]) for index in range(len(listed))], [rest[n] for n in range(len(rest))]
 
 
 def test_plain_directories(implementation: Implementation, tree: Tree) -> None:

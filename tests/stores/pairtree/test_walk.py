@@ -197,7 +197,7 @@ def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> No
     )
     refused, others = walked(base, links="refuse")
     assert sorted(others) == [f"pairtree_root/{path}: link" for path in ("ab/up", "gh", "mn", "op/zz")]
-    assert {place: kinds for place, (_, _, kinds) in refused.items()} == {
+    assert {directory: kinds for directory, (_, _, kinds) in refused.items()} == {
         "ab/cd": [],
         "ef": ["bare-file"],
         "ij": ["link"],
@@ -327,29 +327,29 @@ def build(folder: bytes, tree: dict[bytes, object]) -> None:
             build(path, below)  # type: ignore[arg-type]
 
 
-def naive(tree: dict[bytes, object], place: str = "") -> tuple[list[tuple[str, int, bool]], list[str]]:
+def naive(tree: dict[bytes, object], path: str = "") -> tuple[list[tuple[str, int, bool]], list[str]]:
     """Sections 2 and C transcribed: objects as (ppath, number of names, proper), and the names without an object."""
     objects: list[tuple[str, int, bool]] = []
     others: list[str] = []
-    name = place.rpartition("/")[2]
+    name = path.rpartition("/")[2]
     morty = len(name) == 1
     extending, ends = [], []
     for octets_, below in sorted(tree.items()):
         child = octets_.decode("utf-8", "surrogateescape")
-        is_stray = below is None and (not place or child in (".DS_Store", "._a", "Thumbs.db"))
+        is_stray = below is None and (not path or child in (".DS_Store", "._a", "Thumbs.db"))
         if child.startswith("pairtree") or is_stray:
-            others.append(f"{place}/{child}".lstrip("/"))
+            others.append(f"{path}/{child}".lstrip("/"))
         elif below is not None and len(child) <= 2 and not morty:
             extending.append((child, below))
         else:
             ends.append((child, below))
     if ends:
-        proper = len(ends) == 1 and ends[0][1] is not None and len(ends[0][0]) >= 3 and bool(place)
-        objects.append((place, len(ends), proper))
-    if place and not tree:
-        others.append(place)
+        proper = len(ends) == 1 and ends[0][1] is not None and len(ends[0][0]) >= 3 and bool(path)
+        objects.append((path, len(ends), proper))
+    if path and not tree:
+        others.append(path)
     for child, below in extending:
-        more, names = naive(below, f"{place}/{child}".lstrip("/"))  # type: ignore[arg-type]
+        more, names = naive(below, f"{path}/{child}".lstrip("/"))  # type: ignore[arg-type]
         objects += more
         others += names
     return objects, others
@@ -375,7 +375,7 @@ def test_any_tree(implementations: list[Implementation], tree: dict[bytes, objec
         assert all(result == results[0] for result in results)
         records, loose = results[0]
         shown = [(record.path.removeprefix("pairtree_root").lstrip("/"), record.proper) for record in records]
-        assert shown == [(place, proper) for place, _, proper in objects]
+        assert shown == [(directory, proper) for directory, _, proper in objects]
         assert sorted(problem.path.removeprefix(b"pairtree_root/") for problem in loose) == sorted(
             map(encode_fs, others)
         )

@@ -336,17 +336,17 @@ class Chunk:
         :param items: the maximum number of items
         :param size: the maximum number of bytes; a single item may have more
         """
-        taken: list[bytes] = []
+        values: list[bytes] = []
         nulls: list[int] = []
         total = 0
         for item in self.items[start : start + items]:
             total += len(item or b"")
-            if taken and total > size:
+            if values and total > size:
                 break
             if item is None:
-                nulls.append(len(taken))
-            taken.append(item or b"")
-        return ByteColumn(taken), nulls
+                nulls.append(len(values))
+            values.append(item or b"")
+        return ByteColumn(values), nulls
 
 
 def map_part(
@@ -362,7 +362,7 @@ def map_part(
     items = source.items[start:stop]
     packed = ByteColumn([b"" if item is None else item for item in items])
     results, errors = kernel(packed)
-    made: list[bytes | None] = [
+    values: list[bytes | None] = [
         None if item is None else result for item, result in zip(items, results.items, strict=True)
     ]
     kept = Chunk(items) if keep else None
@@ -371,9 +371,9 @@ def map_part(
         if item is None:
             continue
         if not nullify:
-            return Chunk(made), kept, (index, code, position, item)
-        made[index] = None
-    return Chunk(made), kept, None
+            return Chunk(values), kept, (index, code, position, item)
+        values[index] = None
+    return Chunk(values), kept, None
 
 
 class Concatenation:

@@ -186,7 +186,7 @@ def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[tuple[int, in
         for base, steps in zip(bases, lists, strict=True):
             outcomes.append(_run(base, steps))
     except BaseException:
-        for _error, _made, lock in outcomes:
+        for _error, _done, lock in outcomes:
             if lock >= 0:
                 os.close(lock)
         raise
@@ -194,25 +194,25 @@ def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[tuple[int, in
 
 
 def _run(base: bytes, steps: list[Step]) -> tuple[int, int, int]:
-    lock, made = -1, 0
+    lock, done = -1, 0
     if not base or b"\0" in base:
-        return EINVAL, made, lock
+        return EINVAL, done, lock
     try:
         for step in steps:
             if step[0] == LOCK:
                 lock = _lock(b"%b/%b" % (base, step[1]))
             else:
                 _make(base, *step)
-            made += 1
+            done += 1
     except OSError as error:
-        return error.errno or EIO, made, lock
+        return error.errno or EIO, done, lock
     except ValueError:  # a NUL
-        return EINVAL, made, lock
+        return EINVAL, done, lock
     except BaseException:
         if lock >= 0:
             os.close(lock)
         raise
-    return 0, made, lock
+    return 0, done, lock
 
 
 def _make(base: bytes, kind: int, name: bytes, other: bytes | int | None) -> None:

@@ -107,38 +107,38 @@ class ManifestIndex:
         slots, mask, fingerprints = self._slots, len(self._slots) - 1, self._fingerprints
         slot = fingerprint & mask
         found = []
-        while place := slots[slot]:
-            if fingerprints[place - 1] == fingerprint:
-                found.append(place - 1)
+        while entry := slots[slot]:
+            if fingerprints[entry - 1] == fingerprint:
+                found.append(entry - 1)
             slot = (slot + 1) & mask
         return found
 
-    def line(self, place: int) -> int:
+    def line(self, entry: int) -> int:
         """Return the offset of the line in the manifest; its complement (negative) if the line is not plain."""
-        offset = self._offsets[place]
+        offset = self._offsets[entry]
         return ~(offset & OFFSET) if offset >= ODD else offset & OFFSET
 
     @serialized
-    def mark(self, place: int) -> None:
+    def mark(self, entry: int) -> None:
         """Mark the line."""
-        self._offsets[place] |= MARKED
+        self._offsets[entry] |= MARKED
 
-    def is_marked(self, place: int) -> bool:
+    def is_marked(self, entry: int) -> bool:
         """Return whether the line is marked."""
-        return self._offsets[place] & MARKED != 0
+        return self._offsets[entry] & MARKED != 0
 
-    def next_unmarked(self, place: int) -> int:
-        """Return the first line from ``place`` that is not marked, or -1."""
+    def next_unmarked(self, entry: int) -> int:
+        """Return the first line from ``entry`` that is not marked, or -1."""
         offsets = self._offsets
-        for other in range(place, len(offsets)):
+        for other in range(entry, len(offsets)):
             if not offsets[other] & MARKED:
                 return other
         return -1
 
-    def next_folding(self, place: int) -> int:
-        """Return the first line from ``place`` whose path does not fold to itself, or -1."""
+    def next_folding(self, entry: int) -> int:
+        """Return the first line from ``entry`` whose path does not fold to itself, or -1."""
         offsets = self._offsets
-        for other in range(place, len(offsets)):
+        for other in range(entry, len(offsets)):
             if offsets[other] & FOLDING:
                 return other
         return -1
@@ -147,8 +147,8 @@ class ManifestIndex:
         """Return the slot of the fingerprint, and whether it is in use."""
         slots, mask, fingerprints = self._slots, len(self._slots) - 1, self._fingerprints
         slot = fingerprint & mask
-        while place := slots[slot]:
-            if fingerprints[place - 1] == fingerprint:
+        while entry := slots[slot]:
+            if fingerprints[entry - 1] == fingerprint:
                 return slot, True
             slot = (slot + 1) & mask
         return slot, False
@@ -166,11 +166,11 @@ class ManifestIndex:
         self._slots = slots = array("I")
         slots.frombytes(bytes(4 * size))
         mask = size - 1
-        for place, fingerprint in enumerate(self._fingerprints, 1):
+        for entry, fingerprint in enumerate(self._fingerprints, 1):
             slot = fingerprint & mask
             while slots[slot]:
                 slot = (slot + 1) & mask
-            slots[slot] = place
+            slots[slot] = entry
 
 
 def _is_utf8(path: bytes) -> bool:

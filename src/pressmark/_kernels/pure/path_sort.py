@@ -66,7 +66,7 @@ class PathSorter:
         self._lock = Lock()
         self._records: list[bytes] = []
         self._size = 0
-        self._taken = 0
+        self._next = 0
 
     @serialized
     def add(self, paths: ByteColumn, folded: ByteColumn, number: int, skip: Sequence[int]) -> None:
@@ -95,7 +95,7 @@ class PathSorter:
     def sort(self) -> None:
         """Sort the records."""
         self._records.sort()
-        self._taken = 0
+        self._next = 0
 
     @serialized
     def take(self, size: int) -> bytes:
@@ -104,15 +104,15 @@ class PathSorter:
         The sorter is empty again after the last record.
         """
         block = bytearray()
-        records, taken = self._records, self._taken
-        while taken < len(records) and len(block) < size:
-            record = records[taken]
+        records, position = self._records, self._next
+        while position < len(records) and len(block) < size:
+            record = records[position]
             block += _LENGTH.pack(len(record))
             block += record
-            taken += 1
-        self._taken = taken
-        if taken == len(records):
-            self._records, self._size, self._taken = [], 0, 0
+            position += 1
+        self._next = position
+        if position == len(records):
+            self._records, self._size, self._next = [], 0, 0
         return bytes(block)
 
 

@@ -553,7 +553,7 @@ def scan_pairtree(
     :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
         directory, empty for deferred ones; and the paths that were not read
     """
-    places: list[bytes] = []
+    results: list[bytes] = []
     names: list[bytes] = []
     stack = paths.items[::-1]
     begin, latest = budget, monotonic() + TURN
@@ -562,16 +562,16 @@ def scan_pairtree(
         budget -= 1
         found = _look(os.path.join(root, path), len(path) - path.rfind(b"/") == 2, follow)
         if found is None:
-            places.append(path)
+            results.append(path)
             names.append(b"")
             continue
         name, below = found
         if name:
-            places.append(path)
+            results.append(path)
             names.append(name)
         below.sort(reverse=True)
         stack += [b"%s/%s" % (path, child) for child in below]
-    return ByteColumn(places), ByteColumn(names), ByteColumn(stack[::-1])
+    return ByteColumn(results), ByteColumn(names), ByteColumn(stack[::-1])
 
 
 def _look(directory: bytes, is_morty: bool, follow: bool) -> tuple[bytes, list[bytes]] | None:

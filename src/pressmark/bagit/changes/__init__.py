@@ -42,7 +42,7 @@ def with_stages(on_event: Listener | None) -> Listener:
         return lambda _event: None
     stage = Progress()
 
-    def tell(event: Event) -> None:
+    def report(event: Event) -> None:
         nonlocal stage
         if isinstance(event, Progress):
             if event.stage:
@@ -51,7 +51,7 @@ def with_stages(on_event: Listener | None) -> Listener:
                 event = event._replace(stage=stage.stage, of_items=stage.of_items, of_bytes=stage.of_bytes)
         on_event(event)
 
-    return tell
+    return report
 
 
 def as_bag_error(error: OSError, staging: bytes, base: bytes) -> BagError:

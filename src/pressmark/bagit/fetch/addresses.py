@@ -87,4 +87,4 @@ def resolve(host: str, port: int) -> list[str]:
     :raises OSError: the host is unknown
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(place[0]) for *_, place in found))
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -154,7 +154,7 @@ class _Run:
         self._listing = ending.enter_context(bag.payload)
         self._manifests = set(self._listing.algorithms)
         # Leftovers of an earlier run are removed at the end, even if no file is missing.
-        self._places = ending.enter_context(_Downloads(self._base)) if locked else None
+        self._downloads = ending.enter_context(_Downloads(self._base)) if locked else None
         self._downloader: Downloader | None = None
         self._pool = Threads(threads, "pressmark-fetch", patience=PATIENCE)
         self._ahead = max(1, LOOK_AHEAD // threads)
@@ -179,13 +179,13 @@ class _Run:
                     if self._downloader is not None:
                         self._downloader.cancel()
         finally:
-            if self._places is not None and self._pool.abandoned:
-                self._places.in_use = True
+            if self._downloads is not None and self._pool.abandoned:
+                self._downloads.in_use = True
         if self._full:
             self._add([problem("disk-full", FETCH_TXT)])
-        if self._places is not None:
+        if self._downloads is not None:
             try:
-                self._places.finish(clean=not self._failed)
+                self._downloads.finish(clean=not self._failed)
             except OSError as error:
                 message = f"{_words(error)}; downloads are in place, but a power failure can still remove them"
                 self._add([problem("file-unwritable", b"", message)])
@@ -311,9 +311,9 @@ class _Run:
         if not job.is_present and self._downloader is None:
             self._downloader = Downloader(self._policy)
             self._ending.callback(self._downloader.close)
-        if not job.is_present and self._places is None:
+        if not job.is_present and self._downloads is None:
             self._ending.enter_context(BagChange(self._bag.path))
-            self._places = self._ending.enter_context(_Downloads(self._base))
+            self._downloads = self._ending.enter_context(_Downloads(self._base))
 
     def _add(self, problems: list[Problem]) -> None:
         self._report.add(problems)
@@ -384,7 +384,7 @@ class _Run:
 
     def _fetch(self, job: _Job) -> Download:
         assert self._downloader is not None
-        assert self._places is not None
+        assert self._downloads is not None
         counted = 0
 
         def count(size: int) -> None:
@@ -393,7 +393,7 @@ class _Run:
             self._count(size)
 
         name = hashlib.sha256(job.path).hexdigest()[:32].encode()
-        parts = self._places.parts
+        parts = self._downloads.parts
         found = self._downloader.download(job.entry.url, parts, name, job.entry.length, job.digests, count)
         if found.kind is not None:
             return found
@@ -402,12 +402,12 @@ class _Run:
         if self._full:
             return found._replace(kind="cancelled")
         try:
-            self._places.land(name, job.path)
+            self._downloads.land(name, job.path)
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.ELOOP):
                 remove_partial(parts, name)
-                taken = error.errno == errno.EEXIST
-                reason = "path was occupied by another file during the download" if taken else BLOCKED
+                is_occupied = error.errno == errno.EEXIST
+                reason = "path was occupied by another file during the download" if is_occupied else BLOCKED
                 return found._replace(kind="refused", message=reason)
             if error.errno in NO_SPACE:
                 return found._replace(kind="full")

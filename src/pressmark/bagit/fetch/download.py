@@ -128,10 +128,10 @@ class _Exchange:
     :ivar socket: where the response is read from; :data:`None` while connecting
     """
 
-    __slots__ = ("deadline", "place", "socket")
+    __slots__ = ("deadline", "location", "socket")
 
-    def __init__(self, place: ParsedUrl) -> None:
-        self.place = place
+    def __init__(self, location: ParsedUrl) -> None:
+        self.location = location
         self.deadline = 0.0
         self.socket: socket.socket | None = None
 
@@ -153,7 +153,7 @@ class _TimedReads(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         if monotonic() > self._exchange.deadline:
-            where = redacted_url(self._exchange.place.url)
+            where = redacted_url(self._exchange.location.url)
             raise DownloadError("failed", f"{where}: transfer too slow", again=True)
         count: int | None = self._raw.readinto(buffer)
         return count
@@ -313,8 +313,8 @@ class Downloader:
     ) -> None:
         """Follow ``url`` to a response, and read the missing part of the file."""
         parts = split_url(url)
-        with self._answered(url, parts, part) as (response, place):
-            self._take(response, place, part, length, limit, on_bytes)
+        with self._answered(url, parts, part) as (response, location):
+            self._take(response, location, part, length, limit, on_bytes)
 
     @contextlib.contextmanager
     def _answered(
@@ -322,26 +322,26 @@ class Downloader:
     ) -> Iterator[tuple[BaseHTTPResponse, ParsedUrl]]:
         """Send a request, follow redirects, and return the response without its body."""
         self._check_scheme(url, parts, None)
-        place = parse_url(url, parts)
-        authorization = place.authorization
+        location = parse_url(url, parts)
+        authorization = location.authorization
         for _ in range(REDIRECTS + 1):
-            response = self._ask(place, authorization, part)
+            response = self._ask(location, authorization, part)
             try:
                 if response.status not in _REDIRECTIONS:
-                    yield response, place
+                    yield response, location
                     return
                 onward = response.headers.get("Location")
                 if onward is None:
-                    raise DownloadError("failed", f"{redacted_url(place.url)} redirects without a location")
+                    raise DownloadError("failed", f"{redacted_url(location.url)} redirects without a location")
             finally:
                 self._let_go(response)
-            onward = joined(place.url, onward)
+            onward = joined(location.url, onward)
             parts = split_url(onward)
-            self._check_scheme(onward, parts, place)
+            self._check_scheme(onward, parts, location)
             following = parse_url(onward, parts)
             # Credentials are only sent to their own origin.
-            authorization = following.authorization or (authorization if following.origin == place.origin else None)
-            place = following
+            authorization = following.authorization or (authorization if following.origin == location.origin else None)
+            location = following
         raise DownloadError("failed", f"{redacted_url(url)} redirects more than {REDIRECTS} times")
 
     def _check_scheme(self, url: str, parts: SplitResult, before: ParsedUrl | None) -> None:
@@ -360,33 +360,33 @@ class Downloader:
             raise DownloadError("refused", f"{what} is a local file; copy it to its path in the bag")
         raise DownloadError("refused", f"{what} has the scheme {quoted(parts.scheme)}; expected https:")
 
-    def _addresses(self, place: ParsedUrl) -> list[str]:
+    def _addresses(self, location: ParsedUrl) -> list[str]:
         """Return the addresses of a host, all of which are allowed."""
         try:
-            addresses = resolve(place.host, place.port)
+            addresses = resolve(location.host, location.port)
         except socket.gaierror as error:
             again = error.errno == socket.EAI_AGAIN
-            raise DownloadError("failed", f"unknown host {quoted(place.host)}: {error.strerror}", again) from None
+            raise DownloadError("failed", f"unknown host {quoted(location.host)}: {error.strerror}", again) from None
         except (OSError, UnicodeError) as error:
-            raise DownloadError("failed", f"unknown host {quoted(place.host)}: {error}") from None
-        if not self._policy.allow_private and place.host.rstrip(".") not in self._hosts:
+            raise DownloadError("failed", f"unknown host {quoted(location.host)}: {error}") from None
+        if not self._policy.allow_private and location.host.rstrip(".") not in self._hosts:
             for address in addresses:
                 fault = why_not_public(address)
                 # One is enough: a host with both kinds of addresses is suspicious.
                 if fault is not None:
                     raise DownloadError(
                         "refused",
-                        f"host {quoted(place.host)} has the address {address}, which is {fault}; "
+                        f"host {quoted(location.host)} has the address {address}, which is {fault}; "
                         "use --allow-host if you trust it",
                     )
         return addresses
 
-    def _ask(self, place: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
+    def _ask(self, location: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
         """Send the request, and return the response without its body."""
-        default = 443 if place.scheme == "https" else 80
-        host = f"[{place.host}]" if ":" in place.host else place.host
+        default = 443 if location.scheme == "https" else 80
+        host = f"[{location.host}]" if ":" in location.host else location.host
         headers = {
-            "Host": host if place.port == default else f"{host}:{place.port}",
+            "Host": host if location.port == default else f"{host}:{location.port}",
             "User-Agent": f"pressmark/{__version__}",
             "Accept": "*/*",
             # Compressed content would have another length and other digests.
@@ -399,16 +399,16 @@ class Downloader:
             headers["If-Range"] = part.validator[1]
         timeout = self._urllib3.Timeout(connect=min(self._policy.timeout, CONNECT_TIMEOUT), read=self._policy.timeout)
         last: DownloadError | None = None
-        for address in self._addresses(place):
+        for address in self._addresses(location):
             if self._ended.is_set():
                 break
-            pool = self._pool(place, address)
-            self._exchanges[threading.get_ident()] = _Exchange(place)
-            with self._failures(place):
+            pool = self._pool(location, address)
+            self._exchanges[threading.get_ident()] = _Exchange(location)
+            with self._failures(location):
                 try:
                     return pool.urlopen(
                         "GET",
-                        place.target,
+                        location.target,
                         headers=headers,
                         retries=False,
                         redirect=False,
@@ -419,22 +419,22 @@ class Downloader:
                     )
                 except (self._urllib3.exceptions.NewConnectionError, self._urllib3.exceptions.ConnectTimeoutError):
                     last = DownloadError(
-                        "failed", f"{redacted_url(place.url)}: cannot connect to {address}", again=True
+                        "failed", f"{redacted_url(location.url)}: cannot connect to {address}", again=True
                     )
-        raise last or DownloadError("failed", f"host {quoted(place.host)} has no address")
+        raise last or DownloadError("failed", f"host {quoted(location.host)} has no address")
 
     @contextlib.contextmanager
-    def _failures(self, place: ParsedUrl) -> Any:
+    def _failures(self, location: ParsedUrl) -> Any:
         """Turn errors of a connection into a :class:`DownloadError`."""
         try:
             yield
         except DownloadError:
             raise
         except (self._urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError) as error:
-            raise self._failure(error, place) from None
+            raise self._failure(error, location) from None
 
-    def _failure(self, error: Exception, place: ParsedUrl) -> DownloadError:
-        where = redacted_url(place.url)
+    def _failure(self, error: Exception, location: ParsedUrl) -> DownloadError:
+        where = redacted_url(location.url)
         if isinstance(error, self._urllib3.exceptions.SSLError):
             cause = error.args[0] if error.args else error
             if isinstance(cause, ssl.SSLCertVerificationError):
@@ -444,27 +444,27 @@ class Downloader:
             return DownloadError("failed", f"{where}: no data for {self._policy.timeout:g} seconds", again=True)
         return DownloadError("failed", f"{where}: {_words(error)}", again=True)
 
-    def _pool(self, place: ParsedUrl, address: str) -> HTTPConnectionPool:
+    def _pool(self, location: ParsedUrl, address: str) -> HTTPConnectionPool:
         """Return the connections to an address of a host."""
-        key = (*place.origin, address)
+        key = (*location.origin, address)
         with self._lock:
             pool = self._pools.pop(key, None)
             if pool is None:
-                pool = self._new_pool(place, address)
+                pool = self._new_pool(location, address)
                 while len(self._pools) >= POOLS:
                     self._pools.pop(next(iter(self._pools))).close()
             self._pools[key] = pool  # the most recently used one
             return pool
 
-    def _new_pool(self, place: ParsedUrl, address: str) -> HTTPConnectionPool:
-        made: HTTPConnectionPool
-        if place.scheme == "http":
-            made = self._urllib3.HTTPConnectionPool(address, place.port, maxsize=CONNECTIONS)
+    def _new_pool(self, location: ParsedUrl, address: str) -> HTTPConnectionPool:
+        pool: HTTPConnectionPool
+        if location.scheme == "http":
+            pool = self._urllib3.HTTPConnectionPool(address, location.port, maxsize=CONNECTIONS)
         else:
             if self._context is None:
                 self._context = ssl.create_default_context()
-            made = self._urllib3.HTTPSConnectionPool(
-                address, place.port, maxsize=CONNECTIONS, ssl_context=self._context, server_hostname=place.host
+            pool = self._urllib3.HTTPSConnectionPool(
+                address, location.port, maxsize=CONNECTIONS, ssl_context=self._context, server_hostname=location.host
             )
         exchange, renew, ended = self._exchange, self._renew, self._ended
 
@@ -475,7 +475,7 @@ class Downloader:
                 super().__init__(sock, *arguments, **options)
                 self.fp: Any = io.BufferedReader(_TimedReads(self.fp.detach(), exchange()))
 
-        class Connection(made.ConnectionCls):  # type: ignore[misc,name-defined]
+        class Connection(pool.ConnectionCls):  # type: ignore[misc,name-defined]
             """A connection that another thread can end."""
 
             response_class = Response
@@ -487,8 +487,8 @@ class Downloader:
                 renew()
                 return super().getresponse()
 
-        made.ConnectionCls = Connection
-        return made
+        pool.ConnectionCls = Connection
+        return pool
 
     def _exchange(self) -> _Exchange:
         """Return the request of this thread."""
@@ -512,7 +512,7 @@ class Downloader:
     def _take(
         self,
         response: BaseHTTPResponse,
-        place: ParsedUrl,
+        location: ParsedUrl,
         part: PartialFile,
         length: int | None,
         limit: int | None,
@@ -520,7 +520,7 @@ class Downloader:
     ) -> None:
         """Read the missing part of the file from a response."""
         if response.status == 206:
-            whole = self._check_range(response, place, part)
+            whole = self._check_range(response, location, part)
             part.spliced = True
         elif response.status == 200:
             whole = _length_of(response)
@@ -529,46 +529,47 @@ class Downloader:
         else:
             if response.status == 416 and part.size:
                 part.restart()
-                raise DownloadError("failed", f"{redacted_url(place.url)}: file has changed", again=True, wait=0)
-            raise _refusal(response, place)
+                raise DownloadError("failed", f"{redacted_url(location.url)}: file has changed", again=True, wait=0)
+            raise _refusal(response, location)
         if limit is not None and whole is not None and whole > limit:
-            raise DownloadError("too-long", f"{redacted_url(place.url)} has {whole} bytes; the limit is {limit}")
-        self._read_body(response, place, part, limit, on_bytes)
+            raise DownloadError("too-long", f"{redacted_url(location.url)} has {whole} bytes; the limit is {limit}")
+        self._read_body(response, location, part, limit, on_bytes)
         # A cancelled connection looks like the end of the response.
         if self._ended.is_set():
             raise DownloadError("cancelled", "run cancelled")
         # Without a stated length, the end of the response and a broken connection look the same.
         if part.size < (whole if whole is not None else length or 0):
             raise DownloadError(
-                "failed", f"{redacted_url(place.url)}: connection closed before the end of the file", again=True
+                "failed", f"{redacted_url(location.url)}: connection closed before the end of the file", again=True
             )
 
     def _read_body(
         self,
         response: BaseHTTPResponse,
-        place: ParsedUrl,
+        location: ParsedUrl,
         part: PartialFile,
         limit: int | None,
         on_bytes: Callable[[int], object],
     ) -> None:
-        given = 0
+        received = 0
         while True:
             # Read one more byte than allowed, to detect excess data.
             most = BLOCK if limit is None else min(BLOCK, limit - part.size + 1)
-            with self._failures(place):
+            with self._failures(location):
                 data = response.read1(most)
             if not data:
                 return
             if limit is not None and part.size + len(data) > limit:
-                raise DownloadError("too-long", f"{redacted_url(place.url)} is longer than the limit of {limit} bytes")
+                what = f"is longer than the limit of {limit} bytes"
+                raise DownloadError("too-long", f"{redacted_url(location.url)} {what}")
             part.write(data)
             on_bytes(len(data))
-            given += len(data)
-            if given >= LEAST:
-                given = 0
+            received += len(data)
+            if received >= LEAST:
+                received = 0
                 self._renew()
 
-    def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: PartialFile) -> int | None:
+    def _check_range(self, response: BaseHTTPResponse, location: ParsedUrl, part: PartialFile) -> int | None:
         """Return the size of the complete file. The response must continue exactly the present file."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         name, value = part.validator or ("", "")
@@ -580,7 +581,7 @@ class Downloader:
         )
         if not fits:
             part.restart()
-            raise DownloadError("failed", f"{redacted_url(place.url)}: response is not the requested range", True, 0)
+            raise DownloadError("failed", f"{redacted_url(location.url)}: response is not the requested range", True, 0)
         assert found is not None
         return None if found[3] == "*" else int(found[3])
 
@@ -590,13 +591,13 @@ def _length_of(response: BaseHTTPResponse) -> int | None:
     return response.length_remaining if isinstance(response.length_remaining, int) else None
 
 
-def _refusal(response: BaseHTTPResponse, place: ParsedUrl) -> DownloadError:
+def _refusal(response: BaseHTTPResponse, location: ParsedUrl) -> DownloadError:
     """Return the error of a response without a file."""
     try:
         status = f"{response.status} {http.HTTPStatus(response.status).phrase}"
     except ValueError:
         status = str(response.status)
-    reason = f"{redacted_url(place.url)}: server responded with {status}"
+    reason = f"{redacted_url(location.url)}: server responded with {status}"
     wait = _retry_after(response.headers)
     if wait is not None and wait > LONGEST_RETRY_AFTER:
         return DownloadError("failed", f"{reason}, and requests a delay of {wait:.0f} seconds")

@@ -52,7 +52,7 @@ class FetchEntries:
                 yield found
                 continue
             if found.path in self:
-                # The specification does not forbid this, but does not say which URL and length apply.
+                # The specification does not forbid this, but does not specify which URL and length apply.
                 message = f"fetch.txt, line {found.line}: duplicate entry"
                 path = found.path[:PATH_LIMIT]
                 yield problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")

@@ -53,7 +53,7 @@ class FileMatcher:
     def run(self, on_event: Callable[[Progress], object] | None) -> None:
         """Check all files without reading them."""
         next_progress = monotonic() + PROGRESS_EVERY
-        matches = self.matches() if self._tag_files.level != "oxum" else self._found()
+        matches = self.matches() if self._tag_files.level != "oxum" else self._entries()
         for found in matches:
             if isinstance(found, Match):
                 self._check_readable(found.path, found.real)
@@ -76,7 +76,7 @@ class FileMatcher:
         matched last, when all exact matches are known.
         """
         with DiskQueue[tuple[bytes, bytes | None]]() as strays:
-            for found in self._found():
+            for found in self._entries():
                 path = found.path
                 if path == PAYLOAD:
                     continue
@@ -134,7 +134,7 @@ class FileMatcher:
                 message = f"{differs}; some file systems keep only one of them"
                 self._report_problems([problem("name-clash", second[:PATH_LIMIT], message)])
 
-    def _found(self) -> Iterator[BagEntry]:
+    def _entries(self) -> Iterator[BagEntry]:
         """Walk, count, and report the problems of the walk."""
         fetched = self._tag_files.fetched
         for found in walk(self._base, links=self._links):

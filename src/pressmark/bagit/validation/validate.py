@@ -96,9 +96,9 @@ def validate_many(
     :raises ValueError: an argument is invalid
     """
     run = _Validation(level, lenient, links, threads, read, profile, keep, on_event, on_problem)
-    given = list(map(os.fsencode, paths))
-    with closing(run.in_memory(given)) as in_memory:
-        for path, found in zip(given, in_memory, strict=True):
+    directories = list(map(os.fsencode, paths))
+    with closing(run.in_memory(directories)) as in_memory:
+        for path, found in zip(directories, in_memory, strict=True):
             try:
                 report = run.report(found) if found is not None else run.read(path)
             except (BagError, SpillError) as error:

@@ -92,10 +92,10 @@ def bagging_date() -> datetime.date:
 
     :raises BagError: SOURCE_DATE_EPOCH is invalid
     """
-    given = source_date_epoch()
-    if given is None:
+    seconds = source_date_epoch()
+    if seconds is None:
         return datetime.date.today()
-    return datetime.datetime.fromtimestamp(given, datetime.UTC).date()
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).date()
 
 
 def source_date_epoch() -> int | None:
@@ -103,10 +103,10 @@ def source_date_epoch() -> int | None:
 
     :raises BagError: it is invalid
     """
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if given and not (given.isascii() and given.isdigit() and int(given) < _END_OF_TIME):
-        raise BagError("SOURCE_DATE_EPOCH", f"{quoted(given)}: expected a number of seconds since 1970")
-    return int(given) if given else None
+    text = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if text and not (text.isascii() and text.isdigit() and int(text) < _END_OF_TIME):
+        raise BagError("SOURCE_DATE_EPOCH", f"{quoted(text)}: expected a number of seconds since 1970")
+    return int(text) if text else None
 
 
 def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
@@ -126,15 +126,15 @@ def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
     return pairs
 
 
-def checked_tag_files(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes, bytes]]:
+def checked_tag_files(tag_files: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes, bytes]]:
     """Return the path in the bag and the source of each tag file.
 
     :raises BagError: a name is not allowed or is repeated, or a source is not a regular file
     """
-    if isinstance(given, Mapping):
-        files = [(os.fsencode(path), os.fsencode(where)) for path, where in given.items()]
+    if isinstance(tag_files, Mapping):
+        files = [(os.fsencode(path), os.fsencode(where)) for path, where in tag_files.items()]
     else:
-        files = [(os.path.basename(os.fsencode(where)), os.fsencode(where)) for where in given]
+        files = [(os.path.basename(os.fsencode(where)), os.fsencode(where)) for where in tag_files]
     seen: set[bytes] = set()
     for path, where in files:
         if reason := _why_not_a_tag_file(path):

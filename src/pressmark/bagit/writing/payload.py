@@ -250,7 +250,7 @@ def _open_sources(paths: Sequence[bytes], several: bool, nested: bool, stack: Ex
     :param stack: closes the sources
     :raises BagError: a source cannot be opened or used
     """
-    taken: set[bytes] = set()
+    names: set[bytes] = set()
     sources = []
     for path in paths:
         with refusing(path):
@@ -259,14 +259,14 @@ def _open_sources(paths: Sequence[bytes], several: bool, nested: bool, stack: Ex
         prefix = b""
         if several or not is_directory:
             name = os.path.basename(os.path.abspath(path))
-            if normal_key(name) in taken:
+            if normal_key(name) in names:
                 raise BagError(
                     path,
                     "two sources have this name; rename one, or create the bag from a directory that contains both",
                 )
             if reason := why_unlistable(name):
                 raise BagError(path, reason)
-            taken.add(normal_key(name))
+            names.add(normal_key(name))
             prefix = name + b"/" if is_directory else name
         if is_directory:
             _refuse_unfinished(path)

@@ -200,10 +200,10 @@ class TagWriter:
         written = self._manifests.finish()
         if self._fetch is not None:
             written[FETCH_TXT] = self._fetch.finish()
-        given, labels = _given_info(tuple(options.info))
+        elements, labels = _given_info(tuple(options.info))
         computed = _computed_info(options.date, nbytes, files)
         self._computed = [element for element in computed if element[0].lower() not in labels]
-        info = given + b"".join([b"%b: %b\n" % element for element in self._computed])
+        info = elements + b"".join([b"%b: %b\n" % element for element in self._computed])
         for path, data in ((NAME, info), (b"bagit.txt", declaration_bytes())):
             written[path] = data, {name: _digest_of(name, data) for name in options.algorithms}
         if options.tag_files:

@@ -147,11 +147,11 @@ class _Update:
         self._check_info()
         tag_files, jobs = self._examine()
         self._verify_tag_files(tag_files)
-        self._settle(compared=False)
+        self._raise_if_refused(compared=False)
         if self._options.payload:
             self._on_event(Progress("hash", of_items=len(self._tag_files.payload)))
             self._hash(jobs)
-        self._settle()
+        self._raise_if_refused()
         self._on_event(Progress("tag"))
         self._stage([match for match in tag_files if not _is_tag_manifest(self._bag, match.path)])
 
@@ -214,7 +214,7 @@ class _Update:
             self._hints[word] = None
         self._note(found, not accepted)
 
-    def _settle(self, *, compared: bool = True) -> None:
+    def _raise_if_refused(self, *, compared: bool = True) -> None:
         """Raise an error about the problems that prevent the update, if any.
 
         :param compared: whether the checksums of the files were compared
@@ -352,7 +352,7 @@ class _Update:
         names = tuple(dict.fromkeys((*self._bag.algorithms, *self._target)))
 
         def task(match: Match) -> tuple[Match, bytes | Outcome]:
-            # Files that are not fetched yet pass through in their places.
+            # Files that are not fetched yet pass through in order.
             if match.path in self._holes:
                 return match, Outcome(match.path, dict(match.digests), None, None, None)
             return match, inner_path(match)
@@ -443,7 +443,7 @@ class _Update:
 
             result = _Result(self._base, new, staged, gone)
             TagFiles(result, "complete", False, note_errors).read_lists(stack)
-        self._settle()
+        self._raise_if_refused()
 
     def _stays(self, name: bytes, staged: Collection[bytes]) -> bool:
         """Return whether the update keeps a manifest unchanged."""
@@ -493,8 +493,8 @@ class _Update:
         if self._options.payload and not self._holes:
             if info.get("Payload-Oxum") is not None:
                 info.set("Payload-Oxum", f"{self._nbytes}.{self._nfiles}")
-            given = any(label.lower() == "bag-size" for label, _values in self._options.info)
-            if self._changed and not given and info.get("Bag-Size") is not None:
+            is_size_set = any(label.lower() == "bag-size" for label, _values in self._options.info)
+            if self._changed and not is_size_set and info.get("Bag-Size") is not None:
                 info.set("Bag-Size", bag_size(self._nbytes))
         after = info.to_bytes()
         if after != before:
@@ -534,18 +534,18 @@ class _Result:
         self.path = base.path
         self._base, self._new, self._staged, self._gone = base, new, staged, gone
 
-    def _place(self, path: bytes) -> BagDirectory:
+    def _directory_of(self, path: bytes) -> BagDirectory:
         return self._new if path in self._staged else self._base
 
     def open(self, path: bytes) -> BinaryIO:
-        return self._place(path).open(path)
+        return self._directory_of(path).open(path)
 
     def names(self) -> list[bytes]:
         replaced = {*self._staged, *self._gone}
         return [name for name in self._base.names() if name not in replaced] + self._new.names()
 
     def resolve(self, path: bytes) -> ResolvedPath:
-        return self._place(path).resolve(path)
+        return self._directory_of(path).resolve(path)
 
 
 def _is_tag_manifest(bag: BagTags, path: bytes) -> bool:

@@ -155,8 +155,8 @@ def _verdict(bag: bytes, report: Report, seconds: float) -> str:
     pieces = []
     if counts["files"]:
         size = counts["bytes"]
-        told = [f"{format_count(counts['files'], 'file')} downloaded", format_bytes(size), *format_rate(size, seconds)]
-        pieces.append(", ".join(told))
+        words = [f"{format_count(counts['files'], 'file')} downloaded", format_bytes(size), *format_rate(size, seconds)]
+        pieces.append(", ".join(words))
     if counts["present"]:
         pieces.append(f"{format_count(counts['present'], 'file')} listed in fetch.txt already present")
     if counts["failed"]:

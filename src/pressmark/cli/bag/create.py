@@ -235,8 +235,8 @@ def create_command(
         }
         make = functools.partial(create, **rules, mode=mode or "copy", nested=nested, ledger=journal)
         if fetch is not None:
-            given = names if algorithms else None
-            make = functools.partial(make, algorithms=given, fetch=fetch, manifests=manifests)
+            chosen = names if algorithms else None
+            make = functools.partial(make, algorithms=chosen, fetch=fetch, manifests=manifests)
         several = destination is None and len(sources) > 1
         if several:
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere
@@ -267,8 +267,8 @@ def _create_one(
     journal: Ledger | None,
     is_holey: bool,
 ) -> None:
-    place = sources[0] if len(sources) == 1 and os.path.isdir(sources[0]) else b""
-    listener = Listener(reporter, place=place)
+    directory = sources[0] if len(sources) == 1 and os.path.isdir(sources[0]) else b""
+    listener = Listener(reporter, directory=directory)
     begin = time.monotonic()
     try:
         bag = make(sources[0] if len(sources) == 1 else sources, destination, on_event=listener)
@@ -323,8 +323,8 @@ def _create_each(
     return failed
 
 
-def _refusal(place: bytes, count: int) -> str:
-    return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
+def _refusal(path: bytes, count: int) -> str:
+    return f"{os.fsdecode(path)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
 def _report(

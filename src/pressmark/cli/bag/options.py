@@ -133,7 +133,7 @@ class Listener:
     """Receives the events of an operation on a bag: shows progress, and prints a line for each problem.
 
     :param on_problem: called with each problem; by default, problems are printed to standard error
-    :param place: prepended to the paths of problems that are printed
+    :param directory: prepended to the paths of problems that are printed
 
     :ivar mode: how files were copied; empty if no file was copied
     :ivar wrote: whether the run began to write, after it had checked all names
@@ -143,7 +143,7 @@ class Listener:
     """
 
     def __init__(
-        self, reporter: Reporter, on_problem: Callable[[Problem], object] | None = None, *, place: bytes = b""
+        self, reporter: Reporter, on_problem: Callable[[Problem], object] | None = None, *, directory: bytes = b""
     ) -> None:
         # Few commands on bags change them.
         from pressmark.bagit.changes import Notice
@@ -156,8 +156,8 @@ class Listener:
         self.excluded = 0
         self._stage = ""
         self._reporter = reporter
-        self._on_problem = on_problem or self._say
-        self._place = place
+        self._on_problem = on_problem or self._print
+        self._directory = directory
 
     def __call__(self, event: object) -> None:
         if isinstance(event, Progress):
@@ -177,9 +177,9 @@ class Listener:
                 # Links and clones take no time; reading does.
                 self._reporter.stages["copy"] = STAGES["hash"]
 
-    def _say(self, problem: Problem) -> None:
+    def _print(self, problem: Problem) -> None:
         (self._reporter.fail if problem.severity == ERROR else self._reporter.report)(
-            problem_text(problem, self._place)
+            problem_text(problem, self._directory)
         )
 
 

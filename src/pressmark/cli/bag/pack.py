@@ -138,7 +138,9 @@ def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int, pr
     destination = os.path.normpath(bag) + b".tar" if file is None else file
     if file is None and os.path.basename(os.path.normpath(bag)) in (b".", b".."):
         destination = os.path.abspath(bag) + b".tar"
-    return _make(lambda told: pack_bag(bag, destination, threads, told), destination, "packed", as_json, progress)
+    return _make(
+        lambda listener: pack_bag(bag, destination, threads, listener), destination, "packed", as_json, progress
+    )
 
 
 @click.command(
@@ -164,7 +166,7 @@ def unpack_command(file: bytes, directory: bytes | None, as_json: bool, threads:
         directory = file[: -len(ending)]
     destination = directory
 
-    def run(told: Listener) -> BagReport:
-        return unpack_bag(file, destination, threads, Limits(), told)
+    def run(listener: Listener) -> BagReport:
+        return unpack_bag(file, destination, threads, Limits(), listener)
 
     return _make(run, destination, "unpacked", as_json, progress)

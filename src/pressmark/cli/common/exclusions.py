@@ -28,10 +28,10 @@ class Requires(NamedTuple):
     others: str
     why: str = ""
 
-    def broken(self, given: set[str]) -> str | None:
+    def broken(self, options: set[str]) -> str | None:
         """Return the error message for a call with these options; :data:`None` if it keeps the rule."""
         others = self.others.split()
-        if self.option not in given or given.intersection(others):
+        if self.option not in options or options.intersection(others):
             return None
         return f"{self.option} requires {' or '.join(others)}{self.why and '; '}{self.why}"
 
@@ -48,10 +48,10 @@ class Excludes(NamedTuple):
     others: str
     why: str
 
-    def broken(self, given: set[str]) -> str | None:
+    def broken(self, options: set[str]) -> str | None:
         """Return the error message for a call with these options; :data:`None` if it keeps the rule."""
         option, other = (
-            next((name for name in names.split() if name in given), None) for names in (self.option, self.others)
+            next((name for name in names.split() if name in options), None) for names in (self.option, self.others)
         )
         if option is None or other is None:
             return None
@@ -112,14 +112,14 @@ def check_options(context: click.Context) -> None:
     _program, _, command = context.command_path.partition(" ")
     rules = RULES.get(command)
     if rules:
-        given = set(_given(context))
+        options = set(_named_options(context))
         for rule in rules:
-            message = rule.broken(given)
+            message = rule.broken(options)
             if message is not None:
                 raise CallError(message)
 
 
-def _given(context: click.Context) -> Iterator[str]:
+def _named_options(context: click.Context) -> Iterator[str]:
     """Yield the names of the options and arguments that were given on the command line."""
     for parameter in context.command.params:
         if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:

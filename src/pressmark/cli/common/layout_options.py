@@ -142,14 +142,14 @@ def _configured(layout_class: type[Layout], config: str, overrides: Mapping[str,
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LayoutConfigWarning)
         try:
-            made = layout_from_config(mapping, **overrides)
+            layout = layout_from_config(mapping, **overrides)
         except LayoutConfigError as error:
             if error.key in {parameter.key for parameter in layout_class.parameters() if parameter.name in overrides}:
                 raise
-            raise CallError(_placed(str(error), config)) from None
+            raise CallError(_with_file_name(str(error), config)) from None
     for warning in caught:
-        say(f"warning: {_placed(str(warning.message), config)}")
-    return made
+        say(f"warning: {_with_file_name(str(warning.message), config)}")
+    return layout
 
 
 def _read_config(config: str) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def _refuse_other_layout(expected: type[Layout], mapping: dict[str, Any], config
             )
 
 
-def _placed(text: str, config: str) -> str:
+def _with_file_name(text: str, config: str) -> str:
     """Return a message of :func:`layout_from_config` with the name of the file."""
     return f"{config}: {text.removeprefix('config: ')}"
 

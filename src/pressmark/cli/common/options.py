@@ -189,9 +189,9 @@ def run_options(function: Function) -> Function:
     return function
 
 
-def parse_algorithms(given: Sequence[str]) -> tuple[str, ...]:
+def parse_algorithms(values: Sequence[str]) -> tuple[str, ...]:
     """Return the official names of the algorithms given with ``-a``; empty without ``-a``."""
-    names = [name for part in given for name in part.split(",")]
+    names = [name for part in values for name in part.split(",")]
     return fixity.algorithm_names(names) if names else ()
 
 

@@ -74,7 +74,7 @@ class Output:
         self._go_on = go_on
         self._is_closed = False
         self._end = b"\0" if null else b"\n"
-        self._held: list[bytes] = []
+        self._blocks: list[bytes] = []
         self._size = 0
         with contextlib.ExitStack() as stack:
             self.sink = stack.enter_context(open_sink(path, source))
@@ -118,7 +118,7 @@ class Output:
 
         :raises BrokenPipeError: the reader has closed the pipe, and ``go_on`` is false
         """
-        self._held.append(block)
+        self._blocks.append(block)
         self._size += len(block)
         if self._size >= WRITE_SIZE or self.sink.terminal:
             self.flush()
@@ -166,7 +166,7 @@ class Output:
 
     def flush(self) -> None:
         """Write the buffered lines; raises the errors of :meth:`data`."""
-        data, self._held, self._size = b"".join(self._held), [], 0
+        data, self._blocks, self._size = b"".join(self._blocks), [], 0
         if data and not self._is_closed:
             try:
                 self.target.write(data)

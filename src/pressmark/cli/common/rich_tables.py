@@ -74,7 +74,7 @@ def tables_text(*tables: Table) -> str:
         # Texts are hard to read in transposed tables.
         is_text = table.texts == len(table.columns)
         ways = (table, table.folded(), *(() if is_text else (table.transposed(),)))
-        shown = next((made for one in ways if (made := _fitting(one, console)) is not None), None)
+        shown = next((fitted for one in ways if (fitted := _fitting(one, console)) is not None), None)
         console.print(Text(table.title, style="bold"))
         console.print(Text(_row_by_row(table)) if shown is None else shown)
         for note in table.notes:
@@ -89,18 +89,18 @@ def _fitting(table: Table, console: Any) -> Any:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    made = RichTable(
+    rich_table = RichTable(
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         collapse_padding=True,
     )
     for number, column in enumerate(table.columns):
-        made.add_column(Text(column), justify="left" if number < table.texts else "right", vertical="bottom")
+        rich_table.add_column(Text(column), justify="left" if number < table.texts else "right", vertical="bottom")
     for row in table.rows:
-        made.add_row(*map(Text, row))
+        rich_table.add_row(*map(Text, row))
     unlimited = console.options.update(max_width=1 << 16)
-    return made if console.measure(made, options=unlimited).maximum <= console.width else None
+    return rich_table if console.measure(rich_table, options=unlimited).maximum <= console.width else None
 
 
 def _row_by_row(table: Table) -> str:

@@ -32,18 +32,18 @@ class MigrateCall:
     """One call of the command.
 
     :param call: the values of all options
-    :param given: the options of the library that the call names
+    :param options: the options of the library that the call names
     :raises CallError: options contradict each other
     """
 
-    def __init__(self, call: Mapping[str, Any], given: dict[str, Any]) -> None:
+    def __init__(self, call: Mapping[str, Any], options: dict[str, Any]) -> None:
         if call["destination"] is None:
             raise CallError("DESTINATION missing; name both stores: pressmark migrate SOURCE DESTINATION")
         self._call = call
         self._source: str = call["source"]
         self._destination: str = call["destination"]
         self._to: str | None = call["to"]
-        self._given = given
+        self._options = options
         self._provenance = Provenance(call["message"], call["user"], call["user_address"])
         self._running: migrate.Plan | None = None
         self._before = 0  # objects in the chunks that an interrupted run has completed
@@ -64,7 +64,7 @@ class MigrateCall:
         if self._verb == "migrate":
             if self._to is None:
                 raise CallError("kind of DESTINATION missing; use --to pairtree, --to vitro, --to ocfl or --to bags")
-            check_destination_options(self._to, self._given)
+            check_destination_options(self._to, self._options)
 
     def _check_report(self, path: str) -> None:
         """Check that a report can be written, and that it is neither inside a store nor a file that the run needs."""
@@ -196,7 +196,7 @@ class MigrateCall:
         # Source, destination and its kind must be the same; other options may differ.
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
         migrate.refuse_others(first, same)
-        check_destination_options(first.options.to, self._given)
+        check_destination_options(first.options.to, self._options)
         self._check_ignore(first.options.source_kind)
         return migrate.catch_up(
             first,
@@ -223,11 +223,11 @@ class MigrateCall:
         if to == source_kind == "ocfl":
             if any(value is not None for value in self._provenance):
                 raise CallError("--message, --user: versions of OCFL objects keep their own; omit the options")
-            return self._given
+            return self._options
         found = self._provenance.options(to)
         if not found:
-            return self._given
-        return {**self._given, "destination_options": {**self._given.get("destination_options", {}), **found}}
+            return self._options
+        return {**self._options, "destination_options": {**self._options.get("destination_options", {}), **found}}
 
     def _refused(self, error: MigrationError, output: Output) -> CallError:
         """List the conflicts of a refused plan, and return the error."""
@@ -274,11 +274,11 @@ class MigrateCall:
                 **workers,
             }
             if self._verb == "resume":
-                given = self._with_provenance(plan.options.to, plan.options.source_kind)
+                options = self._with_provenance(plan.options.to, plan.options.source_kind)
                 if migrate.state(plan.work) == "begun":
                     self._before = self._recorded(plan)
                 lists = {name: self._call[name] for name in ("ids", "column", "crlf", "new_ids")}
-                run = migrate.resume(plan, options=self._current_options(plan, given), **lists, **how)
+                run = migrate.resume(plan, options=self._current_options(plan, options), **lists, **how)
             else:
                 run = migrate.run(plan, **how)
         return self._end(run, output)
@@ -286,15 +286,15 @@ class MigrateCall:
     def _verify(self, output: Output) -> int:
         plan = self._finished()
         self._running = plan
-        migrate.refuse_others(plan, self._current_options(plan, self._given))
+        migrate.refuse_others(plan, self._current_options(plan, self._options))
         with self._workers(plan, output) as workers:
             run = migrate.verify(
                 plan, max_errors=self._call["max_errors"], on_event=output.reporter.on_event, **workers
             )
         return self._end(run, output)
 
-    def _current_options(self, plan: migrate.Plan, given: Mapping[str, Any]) -> migrate.Options:
-        return options_of_call(plan.options, self._source, self._destination, self._to, given)
+    def _current_options(self, plan: migrate.Plan, options: Mapping[str, Any]) -> migrate.Options:
+        return options_of_call(plan.options, self._source, self._destination, self._to, options)
 
     @contextmanager
     def _workers(self, plan: migrate.Plan, output: Output) -> Iterator[dict[str, Any]]:

@@ -242,50 +242,50 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
     def is_given(name: str) -> bool:
         return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
-    given = {name: call[name] for name in _SAME if is_given(name)}
+    options = {name: call[name] for name in _SAME if is_given(name)}
     if call["version"] is not None:
         try:
-            given["version"] = version_name(call["version"])
+            options["version"] = version_name(call["version"])
         except ValueError as error:
             raise CallError(f"--{error}") from None
     if is_given("algorithms"):
-        given["algorithms"] = parse_algorithms(call["algorithms"])
+        options["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
         if call[name] is not None:
-            given[name] = layout_option(call[name], f"--{name.replace('_', '-')}").config()
+            options[name] = layout_option(call[name], f"--{name.replace('_', '-')}").config()
     values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
     if call["content_paths"] is not None:
         values["content_paths"] = layout_option(call["content_paths"], "--content-paths").config()
     if values:
-        given["destination_options"] = values
+        options["destination_options"] = values
     if call["ignore"]:
-        given["source_options"] = {"ignore": list(call["ignore"])}
-    return given
+        options["source_options"] = {"ignore": list(call["ignore"])}
+    return options
 
 
-def check_destination_options(to: str, given: Mapping[str, Any]) -> None:
+def check_destination_options(to: str, options: Mapping[str, Any]) -> None:
     """Refuse options for another kind of destination.
 
     :raises CallError: an option does not fit
     """
-    for name in given.get("destination_options", ()):
+    for name in options.get("destination_options", ()):
         if _OF_DESTINATION[name] != to:
             option = {"namespaces": "namespace", "content_paths": "content-paths"}.get(name, name)
             raise CallError(f"--{option} requires --to {_OF_DESTINATION[name]}")
-    if "algorithms" in given and to != "bags":
+    if "algorithms" in options and to != "bags":
         raise CallError("--algorithm requires --to bags")
 
 
 def options_of_call(
-    options: migrate.Options, source: str, destination: str, to: str | None, given: Mapping[str, Any]
+    options: migrate.Options, source: str, destination: str, to: str | None, named: Mapping[str, Any]
 ) -> migrate.Options:
     """Return the options of an earlier run, overridden by the options of this call."""
-    changed = dict(given)
+    changed = dict(named)
     for name in ("source_options", "destination_options"):
-        if name in given:
-            changed[name] = {**getattr(options, name), **given[name]}
+        if name in named:
+            changed[name] = {**getattr(options, name), **named[name]}
     if to is not None:
         changed["to"] = to
     return replace(options, source=os.path.abspath(source), destination=os.path.abspath(destination), **changed)

@@ -134,13 +134,13 @@ def ls_command(
 
 def _list_files(output: Output, store: Store, identifier: str, version: str | None) -> str:
     """List all files of an object, and return their number in words."""
-    found = find_object(store, identifier, version)
+    stored = find_object(store, identifier, version)
     name, algorithm, digests = None, None, {}
     if store.kind == "ocfl":
-        held = cast("OcflObject", found)
-        name, algorithm, digests = held.version, held.inventory.get("digestAlgorithm"), held.digests
+        ocfl = cast("OcflObject", stored)
+        name, algorithm, digests = ocfl.version, ocfl.inventory.get("digestAlgorithm"), ocfl.digests
     count = 0
-    for file, _path in found.files():
+    for file, _path in stored.files():
         count += 1
         digest = digests.get(file)
         if output.as_json:

@@ -86,7 +86,7 @@ def repair_command(
     interrupted = "interrupted; run the same command to continue"
     with Output(progress, "object", as_json=as_json, go_on=True, interrupted=interrupted) as output:
 
-        def told(event: object) -> None:
+        def report_step(event: object) -> None:
             nonlocal done
             if not isinstance(event, RepairStep):
                 output.reporter.on_event(event)
@@ -94,17 +94,17 @@ def repair_command(
             done += 1
             mended.update([event.path] if event.action == "mend" else [])
             names = [os.fsdecode(name) for name in event.names]
-            place = os.fsdecode(event.path)
+            path = os.fsdecode(event.path)
             if as_json:
-                output.record({"action": event.action, "path": place, "names": names})
+                output.record({"action": event.action, "path": path, "names": names})
             else:
-                output.line(one_line(": ".join([event.action, place, *([", ".join(names)] if names else [])])).encode())
+                output.line(one_line(": ".join([event.action, path, *([", ".join(names)] if names else [])])).encode())
 
         report = Report()
         if good is not None:
-            report = mend(store, good, given, dry_run=dry_run, on_event=told, ignore=ignore)
+            report = mend(store, good, given, dry_run=dry_run, on_event=report_step, ignore=ignore)
         if not given:
-            structure = store.repair(dry_run=dry_run, on_event=told, ignore=ignore)
+            structure = store.repair(dry_run=dry_run, on_event=report_step, ignore=ignore)
             # On a dry run, files that would be mended are still damaged.
             structure.problems = [one for one in structure.problems if one.path not in mended]
             structure.add(report.problems)

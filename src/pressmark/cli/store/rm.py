@@ -93,7 +93,7 @@ def rm_command(
             for one in items:
                 try:
                     if dry_run:
-                        write_object(output, by_path(store, one, partial(_found, store)))
+                        write_object(output, by_path(store, one, partial(_find, store)))
                     else:
                         by_path(store, one, removal.remove)
                 except (ObjectError, IdentifierError) as error:
@@ -108,5 +108,5 @@ def rm_command(
     return output.status
 
 
-def _found(store: Store, identifier: str | bytes | StoreObject) -> StoreObject:
+def _find(store: Store, identifier: str | bytes | StoreObject) -> StoreObject:
     return identifier if isinstance(identifier, StoreObject) else store.find(identifier)

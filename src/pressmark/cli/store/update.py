@@ -118,7 +118,7 @@ def update_command(
 
 def _readings(text: str) -> list[tuple[str, str]]:
     """Return all ways to split a text at an equals sign into two names."""
-    splits = ((text[:place], text[place + 1 :]) for place, character in enumerate(text) if character == "=")
+    splits = ((text[:index], text[index + 1 :]) for index, character in enumerate(text) if character == "=")
     return [(before, after) for before, after in splits if before and after]
 
 

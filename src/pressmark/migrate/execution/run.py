@@ -225,10 +225,10 @@ def _prune_source(plan: Plan) -> int:
         # An OCFL storage root was pruned while its objects were renamed.
         is_pruned = row.mode == "rename" and plan.options.to == "ocfl"
         if row.status in GOOD and row.error_code != SOURCE_KEPT and not is_pruned:
-            place = encode_fs(row.source)
+            path = encode_fs(row.source)
             # The objects are gone: an empty directory that must stay is no error.
             with suppress(OSError):
-                pruned += len(prune_empty_parents(root, place.removeprefix(tree).lstrip(b"/") if tree else place))
+                pruned += len(prune_empty_parents(root, path.removeprefix(tree).lstrip(b"/") if tree else path))
     return pruned
 
 

@@ -42,17 +42,17 @@ IdentifierMap = str | os.PathLike[str] | Mapping[str, str] | Iterable[tuple[str,
 _HEADERS = (["old", "new"], ["source_id", "id"], ["source", "target"])
 
 
-def read_map(given: IdentifierMap, index: IdentifierIndex) -> None:
+def read_map(identifier_map: IdentifierMap, index: IdentifierIndex) -> None:
     """Read a map into an index.
 
     :raises TableError: the map is malformed, has two new identifiers for an object, or cannot be read
     """
     where = "the map"
-    if isinstance(given, (str, os.PathLike)):
-        where = os.fspath(given)
+    if isinstance(identifier_map, (str, os.PathLike)):
+        where = os.fspath(identifier_map)
         index.fill(pair for _line, pair in _pairs(where))
     else:
-        index.fill(_checked(given.items() if isinstance(given, Mapping) else given))
+        index.fill(_checked(identifier_map.items() if isinstance(identifier_map, Mapping) else identifier_map))
     for identifier, first, second, same in index.repeated():
         if not same:
             lines = _lines_of(where, first, second) if where != "the map" else f"pairs {first + 1} and {second + 1}"
@@ -155,9 +155,9 @@ def refuse_other_lists(
             _refuse_other(plan, "--map", plan.map_sha256, found.hexdigest())
 
 
-def _refuse_other(plan: Plan, option: str, planned: str, given: str) -> None:
+def _refuse_other(plan: Plan, option: str, planned: str, current: str) -> None:
     """Refuse a list with another digest than the one of the plan."""
-    if planned == given:
+    if planned == current:
         return
     differ = "other identifiers in" if planned else "no list in"
     what = f"this migration was started with different options: {differ} {option}; omit {option} to continue it, or"

@@ -280,13 +280,13 @@ class _Planning:
 
     # --- the source -----------------------------------------------------------------------------------------------
 
-    def read_map(self, given: IdentifierMap) -> None:
+    def read_map(self, identifier_map: IdentifierMap) -> None:
         """Read the map of new identifiers."""
         from pressmark.migrate.id_index import IdentifierIndex  # most plans have no map
         from pressmark.migrate.planning.lists import map_lines, read_map
 
         self._map = self._resources.enter_context(IdentifierIndex(self._folder))
-        read_map(given, self._map)
+        read_map(identifier_map, self._map)
         # A catch-up gives changed objects the same new identifiers.
         with OutputFile(os.path.join(self._folder, MAP)) as lines:
             for line in map_lines(self._map):
@@ -365,17 +365,17 @@ class _Planning:
         """Measure objects, and check the names that they get."""
         examined: list[_Examined] = []
         paths: list[list[str]] = []
-        measured = measure(self._store, [record for record, _identifier, _place in group], self._options)
-        for (record, identifier, place), (size, names) in zip(group, measured, strict=True):
+        measured = measure(self._store, [record for record, _identifier, _target_path in group], self._options)
+        for (record, identifier, target_path), (size, names) in zip(group, measured, strict=True):
             require_use()
-            own_path, conflict, below = None, self._conflict_of(record, identifier, place, size, names), []
-            if conflict is None and place[0] is not None:
+            own_path, conflict, below = None, self._conflict_of(record, identifier, target_path, size, names), []
+            if conflict is None and target_path[0] is not None:
                 try:
-                    own_path = self._targets.own_path(identifier, place[0], names, record.encapsulation)
+                    own_path = self._targets.own_path(identifier, target_path[0], names, record.encapsulation)
                     below = [own_path, *[f"{own_path}/{name}" for name in self._targets.files(names)]]
                 except IdentifierError as error:
-                    conflict = "refused-name", place[0], str(error)
-            examined.append(_Examined(record, identifier, place[0], size, own_path, conflict))
+                    conflict = "refused-name", target_path[0], str(error)
+            examined.append(_Examined(record, identifier, target_path[0], size, own_path, conflict))
             paths.append(below)
         found = self.names.conflicts_of(paths)
         return [
@@ -384,10 +384,10 @@ class _Planning:
         ]
 
     def _conflict_of(
-        self, record: StoreObject, identifier: str, place: TargetPath, size: Measure, names: Sequence[str]
+        self, record: StoreObject, identifier: str, target_path: TargetPath, size: Measure, names: Sequence[str]
     ) -> ObjectConflict | None:
         """Return why an object cannot be migrated, apart from the rules for its names."""
-        target, kind, why = place
+        target, kind, why = target_path
         if target is None:
             return kind, "", why
         if self._fixed and identifier != record.id:

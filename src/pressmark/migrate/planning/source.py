@@ -133,12 +133,12 @@ class SourceObjects:
         unrecognised = _Unrecognised(contents)
 
         def stray(found: Problem) -> None:
-            place = decode_fs(found.path)
-            self._conflicts.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
+            path = decode_fs(found.path)
+            self._conflicts.add("stray", [ConflictMember(None, path)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
-                hidden.append(_row("", place, found.kind, found.message))
+                hidden.append(_row("", path, found.kind, found.message))
             elif found.kind in contents:
-                unrecognised.add(place, found.kind)
+                unrecognised.add(path, found.kind)
 
         def rows(before: str | None) -> Iterator[Entry]:
             while hidden:

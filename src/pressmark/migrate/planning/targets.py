@@ -202,15 +202,15 @@ def lack_of_space(destination: str, blocks: int, files: int, directories: int) -
     """
     if not hasattr(os, "statvfs"):
         return []
-    place = nearest_existing(destination)
-    status = os.statvfs(place)
+    existing = nearest_existing(destination)
+    status = os.statvfs(existing)
     found = []
     free = status.f_bavail * status.f_frsize
     if blocks > free:
         what = f"at least {blocks} bytes needed, {free} free; free space, or use another file system"
-        found.append(("space", f"{place}: {what}"))
+        found.append(("space", f"{existing}: {what}"))
     # Some file systems allocate inodes on demand, and report none.
     if status.f_files and files + directories > status.f_favail:
         what = f"at least {files + directories} inodes needed, {status.f_favail} free; use another file system"
-        found.append(("inodes", f"{place}: {what}"))
+        found.append(("inodes", f"{existing}: {what}"))
     return found

@@ -137,20 +137,20 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 
 def _csv(rows: Iterator[Entry]) -> Iterator[bytes]:
     """Yield a CSV file in parts; bytes that are not UTF-8 are written unchanged, as in lists of identifiers."""
-    held = io.StringIO(newline="")
-    table = csv.writer(held, lineterminator="\n")
+    buffer = io.StringIO(newline="")
+    table = csv.writer(buffer, lineterminator="\n")
     # Readers treat a carriage return as a line end, and the csv module quotes only its own line terminator.
-    quoted = csv.writer(held, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    quoted = csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL)
     table.writerow(ROW_KEYS)
     while True:
         for row in islice(rows, _LINES):
             (quoted if _has_return(row) else table).writerow(row.record().values())
-        text = held.getvalue()
+        text = buffer.getvalue()
         if not text:
             return
         yield _encode(text)
-        held.seek(0)
-        held.truncate()
+        buffer.seek(0)
+        buffer.truncate()
 
 
 def _has_return(row: Entry) -> bool:

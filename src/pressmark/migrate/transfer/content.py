@@ -95,16 +95,16 @@ def content_of(found: StoredObject) -> Content:
     return Content(files, {}, [(encode_fs(name), path) for name, path in found.empty_directories()])
 
 
-def all_files(store: Store, identifier: str, place: str) -> list[File]:
+def all_files(store: Store, identifier: str, path: str) -> list[File]:
     """Return all files below the directory of an object, in the byte order of their names.
 
     :raises ObjectError: the directory does not exist
     :raises TransferError: it contains something other than files and directories
     """
     found: list[File] = []
-    top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(place))
+    top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(path))
     if not os.path.lexists(top):
-        raise ObjectError(store.root, identifier, "missing", f"no object at {place!r}")
+        raise ObjectError(store.root, identifier, "missing", f"no object at {path!r}")
     with object_errors(store.root, identifier):
         others = list_tree(top, found, [])
     if others:

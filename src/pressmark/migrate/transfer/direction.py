@@ -61,7 +61,7 @@ class Direction(ABC):
         self.renames = options.renames()
         # The chunk is flushed as a whole.
         durable = not can_flush_filesystem()
-        self.writer: Any = self.destination.writer(self.mode, options.links, durable_places=durable)
+        self.writer: Any = self.destination.writer(self.mode, options.links, durable_names=durable)
         # Objects that wait to be published, by identifier.
         self.items: dict[str | bytes, Entry] = {}
         # The local file system enforces its own rules: other profiles are checked here.
@@ -88,14 +88,14 @@ class Direction(ABC):
         files of many objects are copied together.
 
         :param replace: replace the object at its path
-        :return: whether it is stored; otherwise :meth:`settle` reports it
+        :return: whether it is stored; otherwise :meth:`finish_batch` reports it
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
     def store(
         self, entry: Entry, content: Content, replace: bool, files: dict[str, str] | None = None, **options: Any
     ) -> Storing:
-        """Write an object aside, until :meth:`settle`; or replace the object at its path.
+        """Write an object aside, until :meth:`finish_batch`; or replace the object at its path.
 
         :param content: of the object
         :param files: paths by name, without empty directories; :data:`None` for everything in the object
@@ -117,7 +117,7 @@ class Direction(ABC):
 
     @contextmanager
     def writing(self, entry: Entry, replace: bool) -> Iterator[Any]:
-        """Yield the writer for an object, which then waits for :meth:`settle`, or replaces the object at its path.
+        """Yield the writer for an object, which waits for :meth:`finish_batch`, or replaces the object at its path.
 
         :raises ObjectError: the object could not be replaced
         """
@@ -142,7 +142,7 @@ class Direction(ABC):
         """
         return (yield from self.begin(entry, replace=True))
 
-    def settle(self) -> Iterator[tuple[Entry, ObjectError | None]]:
+    def finish_batch(self) -> Iterator[tuple[Entry, ObjectError | None]]:
         """Publish all waiting objects, and yield each with its error."""
         items, self.items = self.items, {}
         for staged, error in self.writer.commit():

@@ -46,18 +46,18 @@ def transfer_chunk(
 
 def _direction(options: Options) -> Direction:
     """Return what stores objects in the destination; its module is imported on first use."""
-    made: type[Direction]
+    direction: type[Direction]
     if options.to == "bags":
-        from pressmark.migrate.transfer.to_bags import ToBags as made
+        from pressmark.migrate.transfer.to_bags import ToBags as direction
     elif options.to == "ocfl" == options.source_kind:
-        from pressmark.migrate.transfer.ocfl_to_ocfl import OcflToOcfl as made
+        from pressmark.migrate.transfer.ocfl_to_ocfl import OcflToOcfl as direction
     elif options.to == "ocfl":
-        from pressmark.migrate.transfer.to_ocfl import ToOcfl as made
+        from pressmark.migrate.transfer.to_ocfl import ToOcfl as direction
     elif options.to == "vitro":
-        from pressmark.migrate.transfer.to_pairtree_vitro import ToVitro as made
+        from pressmark.migrate.transfer.to_pairtree_vitro import ToVitro as direction
     else:
-        from pressmark.migrate.transfer.to_pairtree_vitro import ToPairtree as made
-    return made(options)
+        from pressmark.migrate.transfer.to_pairtree_vitro import ToPairtree as direction
+    return direction(options)
 
 
 class _Transferred:
@@ -105,7 +105,7 @@ class Transfer:
             self._direction.prepare(entries)
             for batch in self._batches(entries):
                 items += self._transfer(batch)
-                self._settle()
+                self._finish_batch()
             if can_flush_filesystem():
                 with store_errors(self._destination.root):
                     flush_filesystem(os.fsencode(self._destination.root))
@@ -253,8 +253,8 @@ class Transfer:
         else:
             entry.status, entry.verify = "ok", "copy"
 
-    def _settle(self) -> None:
-        for entry, error in self._direction.settle():
+    def _finish_batch(self) -> None:
+        for entry, error in self._direction.finish_batch():
             if error is None:
                 self._arrived(entry)
                 continue
@@ -294,12 +294,12 @@ class Transfer:
             # Renaming a file changes its time.
             sizes = [os.stat(path).st_size for _name, path in found.files()]
             return (len(sizes), sum(sizes)) == (entry.files, entry.bytes)
-        place = entry.target
+        path = entry.target
         if self._destination.kind == "pairtree":
             if entry.encapsulation is None:
                 return False  # such objects are copied
-            place = f"{place}/{entry.encapsulation}"
-        return entries_of(Content(all_files(self._destination, entry.id, place), {}, [])) == entry.entries
+            path = f"{path}/{entry.encapsulation}"
+        return entries_of(Content(all_files(self._destination, entry.id, path), {}, [])) == entry.entries
 
     # --- objects that exist ---------------------------------------------------------------------------------------
 

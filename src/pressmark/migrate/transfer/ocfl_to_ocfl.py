@@ -74,7 +74,7 @@ class OcflToOcfl(BulkDirection):
         if entry.id != entry.source_id:
             what = f"its inventories contain the identifier {entry.source_id!r}, which cannot be changed"
             raise TransferError("refused_name", "id-in-inventory", f"{what}; omit it from the map")
-        self.check_place_free(entry)
+        self.check_free(entry)
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = self.source_path(entry)
@@ -86,7 +86,7 @@ class OcflToOcfl(BulkDirection):
                     self._inventory(entry, path)  # an object that is gone is not invalid
                     raise
             entry.mode = "rename"
-            self.writer.adopt(entry.id, path, self.places.get(entry.id))
+            self.writer.adopt(entry.id, path, self.paths.get(entry.id))
         else:
             yield from self._copy(entry, path)
         self.items[entry.id] = entry
@@ -174,7 +174,7 @@ class OcflToOcfl(BulkDirection):
             for file in checked.unread_files():
                 compare_digests(file, digests[decode_fs(file.path)])
             entry.digest = _newest_digest(room, digests)
-            self.writer.adopt(entry.id, room, self.places.get(entry.id))
+            self.writer.adopt(entry.id, room, self.paths.get(entry.id))
         except BaseException:
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
@@ -213,7 +213,7 @@ class OcflToOcfl(BulkDirection):
             what = f"{INVENTORY} cannot be read ({error}); check the store"
             raise TransferError("source_invalid", "improper", what) from None
 
-    def settle(self) -> Iterator[tuple[Entry, ObjectError | None]]:
+    def finish_batch(self) -> Iterator[tuple[Entry, ObjectError | None]]:
         items, self.items = self.items, {}
         if not items:
             return

@@ -103,18 +103,18 @@ def _encapsulating_directory(store: Store, entry: Entry) -> bytes | None:
     """
     if entry.encapsulation is None or store.kind != "pairtree":
         return None
-    place, name = os.fsencode(store.root) + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
+    directory, name = os.fsencode(store.root) + b"/" + encode_fs(entry.source), encode_fs(entry.encapsulation)
     try:
-        beside = os.listdir(place)
+        beside = os.listdir(directory)
     except OSError:
         return None
     if len(entry.source.rpartition("/")[2]) == 1:
-        return place + b"/" + name if beside == [name] else None
+        return directory + b"/" + name if beside == [name] else None
     for one in beside:
         # A name of one or two characters extends the ppath.
-        if one != name and (len(one) > 2 or not os.path.isdir(place + b"/" + one)):
+        if one != name and (len(one) > 2 or not os.path.isdir(directory + b"/" + one)):
             return None
-    return place + b"/" + name if name in beside else None
+    return directory + b"/" + name if name in beside else None
 
 
 def _tree(store: Store, entry: Entry, top: bytes, encapsulation: str | None, follow: bool) -> Content:

@@ -57,10 +57,10 @@ class ToBags(Direction):
             if not rename:
                 check_unchanged(content)
 
-        given = content.by_name() if at is None else at
+        source = content.by_name() if at is None else at
         with self.writing(entry, replace) as writer:
             copying = {"algorithms": copied.algorithms, "on_file": copied.file}
-            entry.mode = yield from writer.adopt(entry.id, given, rename=rename, check=check, **copying)
+            entry.mode = yield from writer.adopt(entry.id, source, rename=rename, check=check, **copying)
         if not rename:
             self.record_copied(entry, content)
         return replace

@@ -31,14 +31,14 @@ class BulkDirection(Direction):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self.places: dict[str, bytes | None] = {}
+        self.paths: dict[str, bytes | None] = {}
         self._base = os.fsencode(self.destination.root)
 
     def prepare(self, entries: Sequence[Entry]) -> None:
         identifiers = [entry.id for entry in entries]
-        self.places = dict(zip(identifiers, self.destination.places(identifiers), strict=True))
+        self.paths = dict(zip(identifiers, self.destination.paths_for(identifiers), strict=True))
 
-    def check_place_free(self, entry: Entry) -> None:
+    def check_free(self, entry: Entry) -> None:
         """Check the path of an object before anything is written; an empty directory there is allowed.
 
         :raises ObjectError: the path is occupied
@@ -46,7 +46,7 @@ class BulkDirection(Direction):
         self.writer.refuse_elsewhere(entry.id)
         target = encode_fs(entry.target)
         if os.path.lexists(os.path.join(self._base, target)):
-            self.destination.check_place_free(entry.id, target)
+            self.destination.check_free(entry.id, target)
 
     def finish_target(self, entry: Entry) -> None:
         """Finish a version of the object at the path of the new one that a killed run left unfinished."""
@@ -64,11 +64,11 @@ class ToOcfl(BulkDirection):
     def begin(self, entry: Entry, replace: bool = False) -> Storing:
         content = self.content(entry)
         self.record_entries(entry, content)
-        self.check_place_free(entry)
+        self.check_free(entry)
         staged = self.writer.begin_new(
             entry.id,
             content.files,
-            self.places.get(entry.id),
+            self.paths.get(entry.id),
             fixity={algorithm: block for algorithm, block in content.known.items() if block},
             also=self._also,
             check=lambda _staged: check_unchanged(content),

@@ -54,24 +54,24 @@ def describe(path: bytes) -> Described:
     """
     try:
         with open_archive(path) as archive:
-            found = _tag_files(archive)
+            tag_files = _tag_files(archive)
     except ArchiveError as error:
         return Described(BagInfo(), [problem(error.kind, b"", error.reason)])
     except BagError as error:
         refused = error.__cause__ if isinstance(error.__cause__, OSError) else None
         return Described(BagInfo(), [problem("archive-malformed", b"", error.reason)], refused)
-    if declarations.NAME not in found:
+    if declarations.NAME not in tag_files:
         message = "not a bag: no bagit.txt in a single top-level directory among its first members"
         return Described(BagInfo(), [problem("archive-malformed", b"", message)])
-    declaration, _ = declarations.read_declaration(found[declarations.NAME])
-    info, _ = BagInfo.parse(found.get(infos.NAME, b""), declaration.encoding, declaration.version)
+    declaration, _ = declarations.read_declaration(tag_files[declarations.NAME])
+    info, _ = BagInfo.parse(tag_files.get(infos.NAME, b""), declaration.encoding, declaration.version)
     return Described(info, [])
 
 
 def _tag_files(archive: Archive) -> dict[bytes, bytes]:
     """Return the content of bagit.txt and bag-info.txt; empty if the archive is not a bag."""
     wanted = {declarations.NAME: declarations.DECLARATION_LIMIT, infos.NAME: infos.INFO_LIMIT}
-    found: dict[bytes, bytes] = {}
+    contents: dict[bytes, bytes] = {}
     tops: set[bytes] = set()
     looked_at = 0
     is_like_a_bag = False
@@ -80,17 +80,17 @@ def _tag_files(archive: Archive) -> dict[bytes, bytes]:
         # A serialized bag has one top-level directory; macOS adds files beside it.
         if top and not is_junk(top, directory=bool(slash) or member.kind == "directory"):
             tops.add(top)
-        if len(tops) > 1 and declarations.NAME not in found:
+        if len(tops) > 1 and declarations.NAME not in contents:
             break
         is_like_a_bag = is_like_a_bag or name.partition(b"/")[0] == PAYLOAD or is_described(name)
-        if member.kind == "file" and top and name in wanted and name not in found:
-            found[name] = _head(member, wanted[name] + 1)
-            if len(found) == len(wanted):
+        if member.kind == "file" and top and name in wanted and name not in contents:
+            contents[name] = _head(member, wanted[name] + 1)
+            if len(contents) == len(wanted):
                 break
         looked_at += 0 if archive.seekable else member.size
         if not is_like_a_bag and (number >= FIRST_MEMBERS or looked_at > FIRST_BYTES):
             break
-    return found
+    return contents
 
 
 def _head(member: Member, size: int) -> bytes:

@@ -191,34 +191,34 @@ class BagFolder(WalkedStore):
 
     # --- one bag ------------------------------------------------------------------------------------------------------
 
-    def _existing_place(self, identifier: str | bytes) -> str | None:
+    def _existing_path(self, identifier: str | bytes) -> str | None:
         with object_errors(self.root, identifier):
-            place = self._look_up(_text(identifier))
+            path = self._look_up(_text(identifier))
             self.walk.index.save()
-        return None if place is None else decode_fs(place)
+        return None if path is None else decode_fs(path)
 
     def get(self, identifier: str | bytes) -> BagObject:
-        place = self._existing_place(identifier)
-        if place is None:
+        path = self._existing_path(identifier)
+        if path is None:
             raise self._missing(identifier)
-        return self._bag(_text(identifier), place)
+        return self._bag(_text(identifier), path)
 
     def locate(self, record: StoreObject) -> BagObject:
-        place = encode_fs(record.path)
+        path = encode_fs(record.path)
         with object_errors(self.root, record.id or ""):
-            if not exists(os.path.join(self._base, place)) or first_link(self._base, place) is not None:
+            if not exists(os.path.join(self._base, path)) or first_link(self._base, path) is not None:
                 raise ObjectError(self.root, record.id or "", "missing", f"nothing found at {record.path!r}")
         return self._bag(record.id or "", record.path)
 
-    def _bag(self, identifier: str, place: str) -> BagObject:
-        path = os.path.abspath(os.path.join(self._base, encode_fs(place)))
+    def _bag(self, identifier: str, path: str) -> BagObject:
+        full = os.path.abspath(os.path.join(self._base, encode_fs(path)))
         with object_errors(self.root, identifier):
-            return BagObject(self.root, identifier, path, not is_directory(path))
+            return BagObject(self.root, identifier, full, not is_directory(full))
 
-    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
+    def _missing(self, identifier: str | bytes, path: str | None = None) -> ObjectError:
         what = "no bag with this identifier found"
         with suppress(IdentifierError, ObjectError):
-            link = first_link(self._base, encode_fs(self.walk.new_place(identifier)))
+            link = first_link(self._base, encode_fs(self.walk.path_for(identifier)))
             if link is not None:
                 what += f": {decode_fs(link)!r} is a symbolic link, which is not followed; replace it with its target"
         return ObjectError(self.root, identifier, "missing", what)
@@ -233,10 +233,10 @@ class BagFolder(WalkedStore):
         :raises ObjectError: of kind ``duplicate-id``, or a bag cannot be read
         :raises IdentifierError: the identifier has no path in the folder
         """
-        found = self.walk.find(identifier, soon)
-        if len(found) > 1:
-            raise self._duplicate(identifier, list(map(decode_fs, found)))
-        return found[0] if found else None
+        paths = self.walk.find(identifier, soon)
+        if len(paths) > 1:
+            raise self._duplicate(identifier, list(map(decode_fs, paths)))
+        return paths[0] if paths else None
 
     def refuse_misplaced(self) -> None:
         """Check that new bags have a path; see :mod:`pressmark.stores.placement`.
@@ -271,16 +271,16 @@ class BagFolder(WalkedStore):
         return self._put(identifier, source, replace, mode, links, exclude, compare, **options)
 
     def writer(
-        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> BagWriter:
-        return BagWriter(self, mode, links, replace, durable_places=durable_places)
+        return BagWriter(self, mode, links, replace, durable_names=durable_names)
 
-    def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
+    def _elements(self, identifier: str, path: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""
         elements = [(label, value) for label, value in self._info.items() if label.lower() != IDENTIFIER.lower()]
         if is_writable_identifier(identifier):
             return [(IDENTIFIER, identifier), *elements]
-        if self.layout is not None and self.walk.from_place(place) == identifier:
+        if self.layout is not None and self.walk.implied_identifier(path) == identifier:
             return elements
         raise IdentifierError(identifier, None, f"cannot be written as an {IDENTIFIER} on one line of text")
 
@@ -301,33 +301,33 @@ class BagFolder(WalkedStore):
             raise self._missing(identifier)
         to = removal.new_path()
         with removal.staging.lock():
-            place = find()
-            if place is None:
+            path = find()
+            if path is None:
                 raise self._missing(identifier)
             if check is not None:
                 check()
             # First, because otherwise the old bag would be found when the new one is gone.
-            self._sweep(removal.staging, place)
-            os.rename(os.path.join(self._base, place), to)
-            self.walk.index.forget(place)
-            prune_empty_parents(self._base, os.path.dirname(place), strict=False)
+            self._sweep(removal.staging, path)
+            os.rename(os.path.join(self._base, path), to)
+            self.walk.index.forget(path)
+            prune_empty_parents(self._base, os.path.dirname(path), strict=False)
         self.walk.index.save()
-        return above(self._base, place)
+        return above(self._base, path)
 
-    def _sweep(self, staging: RunDirectory, place: bytes) -> None:
+    def _sweep(self, staging: RunDirectory, path: bytes) -> None:
         """Remove the old bag that a killed run has left beside the new one."""
-        aside = os.path.join(self._base, place + REPLACED)
+        aside = os.path.join(self._base, path + REPLACED)
         if is_directory(aside) and is_bag(scan(aside, follow=False)):
             discard(staging, aside)
 
     def recorded_files(self, record: StoreObject) -> RecordedFiles:
         from pressmark.stores.bags.bag_object import recorded_files  # not needed for a put
 
-        place = encode_fs(record.path)
+        path = encode_fs(record.path)
         if self.at(record.path) is None:
             raise self._missing(record.id or record.path)
         with object_errors(self.root, record.id or record.path):
-            return RecordedFiles(place, *recorded_files(os.path.join(self._base, place)))
+            return RecordedFiles(path, *recorded_files(os.path.join(self._base, path)))
 
 
 @dataclass(slots=True)
@@ -347,15 +347,15 @@ class BagWriter(StagingWriter[_StagedBag]):
 
     :param store: the folder
     :param mode: as for :meth:`BagFolder.put`, like ``links`` and ``replace``
-    :param durable_places: as for :class:`StagingWriter`
+    :param durable_names: as for :class:`StagingWriter`
     """
 
     _store: BagFolder
 
     def __init__(
-        self, store: BagFolder, mode: CopyMode, links: str, replace: bool = False, *, durable_places: bool = True
+        self, store: BagFolder, mode: CopyMode, links: str, replace: bool = False, *, durable_names: bool = True
     ) -> None:
-        super().__init__(store, store.walk.base, mode, links, replace, durable_places=durable_places)
+        super().__init__(store, store.walk.base, mode, links, replace, durable_names=durable_names)
         self._is_case_insensitive = is_case_insensitive(self._base)
         self._stored = 0
 
@@ -369,7 +369,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         self,
         identifier: str | bytes,
         source: ObjectSource,
-        place: bytes | None = None,
+        destination: bytes | None = None,
         *,
         links: str | None = None,
         info: Mapping[str, str] | None = None,
@@ -384,16 +384,16 @@ class BagWriter(StagingWriter[_StagedBag]):
         :param on_file: as for :class:`BagCopy`
         """
         store = self._store
-        place = encode_fs(store.walk.new_place(identifier))
-        elements = [*store._elements(_text(identifier), place), *(info or {}).items()]
+        destination = encode_fs(store.walk.path_for(identifier))
+        elements = [*store._elements(_text(identifier), destination), *(info or {}).items()]
         with object_errors(self._name, identifier):
             check_source(source)
-            old = self._old_in_turn(identifier, place)
+            old = self._old_in_turn(identifier, destination)
             new = self.new_path()
             follow = links or self._links
             options = CreateOptions.from_arguments(store.algorithms, elements, follow, (), None, "parallel", None)
             copy = BagCopy(source, new, options, on_file)
-        return _StagedBag(identifier, place, new, copy, check, info=elements, old=old)
+        return _StagedBag(identifier, destination, new, copy, check, info=elements, old=old)
 
     def _complete(self, staged: _StagedBag) -> None:
         assert isinstance(staged.copy, BagCopy)
@@ -420,12 +420,12 @@ class BagWriter(StagingWriter[_StagedBag]):
         :raises ObjectError: the bag cannot be stored; of kind ``improper``: it has a different identifier
         :raises IdentifierError: the identifier has no path in the folder
         """
-        place = encode_fs(self._store.walk.new_place(identifier))
+        destination = encode_fs(self._store.walk.path_for(identifier))
         file = b""
         if isinstance(bag, bytes) and not os.path.isdir(bag):
             file = os.path.basename(bag)
-            place += file[len(archives.stem(file) or file) :]
-        with object_errors(self._name, identifier), self._staged(identifier, place) as staged:
+            destination += file[len(archives.stem(file) or file) :]
+        with object_errors(self._name, identifier), self._staged(identifier, destination) as staged:
             if rename and isinstance(bag, bytes):
                 staged.path, staged.mode = bag, "rename"
             else:
@@ -437,7 +437,7 @@ class BagWriter(StagingWriter[_StagedBag]):
                     os.makedirs(os.path.join(staged.path, b"data"), exist_ok=True)  # a bag without payload
                 if file:
                     staged.path = os.path.join(staged.path, file)
-            own = self._store.walk.identifier_of(staged.path, place)
+            own = self._store.walk.identifier_of(staged.path, destination)
             if own != _text(identifier):
                 what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
                 raise ObjectError(self._name, identifier, "improper", what)
@@ -447,15 +447,15 @@ class BagWriter(StagingWriter[_StagedBag]):
         return staged.mode
 
     @contextmanager
-    def _staged(self, identifier: str | bytes, place: bytes) -> Iterator[_StagedBag]:
+    def _staged(self, identifier: str | bytes, destination: bytes) -> Iterator[_StagedBag]:
         """Yield a bag to write to a new path, which then waits to be published.
 
-        :param place: path of a new bag
+        :param destination: path of a new bag
         :raises ObjectError: a bag cannot be stored there
         """
-        old = self._old_in_turn(identifier, place)
+        old = self._old_in_turn(identifier, destination)
         new = self.new_path()
-        staged = _StagedBag(identifier, place, new, old=old)
+        staged = _StagedBag(identifier, destination, new, old=old)
         try:
             yield staged
         except BaseException:
@@ -465,50 +465,50 @@ class BagWriter(StagingWriter[_StagedBag]):
 
     def _refuse_too_long(self, staged: _StagedBag, longest: bytes) -> None:
         # It may replace a bag at another path, and may be put aside under a longer name.
-        reason = too_long(self._base, max(staged.place, staged.old or b"", key=len) + REPLACED + longest)
+        reason = too_long(self._base, max(staged.destination, staged.old or b"", key=len) + REPLACED + longest)
         if reason is not None:
             raise ObjectError(self._name, staged.identifier, "bad-name", f"{reason}; use shorter file names")
 
-    def _old_in_turn(self, identifier: str | bytes, place: bytes) -> bytes | None:
+    def _old_in_turn(self, identifier: str | bytes, path: bytes) -> bytes | None:
         """Return the result of :meth:`_old`; after an error, look again while no run moves anything."""
         try:
-            return self._old(identifier, place)
+            return self._old(identifier, path)
         except ObjectError as error:
             if error.kind == "exists":
                 raise
             with self.staging.lock():
-                return self._old(identifier, place)
+                return self._old(identifier, path)
 
-    def _old(self, identifier: str | bytes, place: bytes) -> bytes | None:
+    def _old(self, identifier: str | bytes, path: bytes) -> bytes | None:
         """Return the path of the bag to replace; :data:`None` without one.
 
-        :param place: path for a new bag
+        :param path: path for a new bag
         :raises ObjectError: of kind ``exists``, unless bags are replaced; or something else is at the path
         """
         store, name = self._store, _text(identifier)
         is_simple = store.layout is None and not self._is_case_insensitive
-        if is_simple and not exists(os.path.join(self._base, place)) and store.walk.index.lacks(name):
+        if is_simple and not exists(os.path.join(self._base, path)) and store.walk.index.lacks(name):
             return None  # otherwise archives are looked for by name
         old = store._look_up(name, soon=True)
         if old is None and self._replaces:
             store.refuse_misplaced()
-        self._refuse(identifier, place, old)
+        self._refuse(identifier, path, old)
         return old
 
     def _move(self, staged: _StagedBag, known: set[bytes]) -> None:
-        old = self._old(staged.identifier, staged.place)
+        old = self._old(staged.identifier, staged.destination)
         if old is None:
-            make_above(self._base, staged.place, known)
-            rename_new(staged.path, os.path.join(self._base, staged.place))
+            make_above(self._base, staged.destination, known)
+            rename_new(staged.path, os.path.join(self._base, staged.destination))
         else:
-            staged.place = self._replace(staged.identifier, staged.path, old)
+            staged.destination = self._replace(staged.identifier, staged.path, old)
         self._stored += 1
         if self._store.layout is None:
             # Before the next run takes the lock, and may remove it.
-            self._store.walk.index.note(_text(staged.identifier), staged.place)
+            self._store.walk.index.note(_text(staged.identifier), staged.destination)
 
-    def _refuse(self, identifier: str | bytes, place: bytes, old: bytes | None) -> None:
-        """Check that a bag can be stored at ``place``.
+    def _refuse(self, identifier: str | bytes, path: bytes, old: bytes | None) -> None:
+        """Check that a bag can be stored at ``path``.
 
         :raises ObjectError: the object cannot be stored
         """
@@ -523,34 +523,34 @@ class BagWriter(StagingWriter[_StagedBag]):
                 )
                 raise ObjectError(self._name, identifier, "exists", reason)
             return
-        parts = place.split(b"/")
+        parts = path.split(b"/")
         for depth in range(1, len(parts)):
             above = b"/".join(parts[:depth])
-            path = os.path.join(self._base, above)
-            if not exists(path):
+            full = os.path.join(self._base, above)
+            if not exists(full):
                 break
-            if not is_directory(path) or os.path.islink(path) or is_bag(scan(path, follow=False)):
+            if not is_directory(full) or os.path.islink(full) or is_bag(scan(full, follow=False)):
                 reason = f"{decode_fs(above)} is not a directory of bags; use another layout"
                 raise ObjectError(self._name, identifier, "collision", reason)
-        self._refuse_other_case(identifier, place)
-        if exists(os.path.join(self._base, place)):
-            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
+        self._refuse_other_case(identifier, path)
+        if exists(os.path.join(self._base, path)):
+            reason = f"path {decode_fs(path)} is occupied by another object; move that object first"
             raise ObjectError(self._name, identifier, "collision", reason)
 
     def _replace(self, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
         """Replace the old bag; return the path of the new one."""
-        place = old.removesuffix(REPLACED)
-        path = os.path.join(self._base, place)
-        aside = path + REPLACED
-        if old == place:
-            self._store._sweep(self.staging, place)
-        elif not restore(aside, path):
-            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
+        path = old.removesuffix(REPLACED)
+        full = os.path.join(self._base, path)
+        aside = full + REPLACED
+        if old == path:
+            self._store._sweep(self.staging, path)
+        elif not restore(aside, full):
+            reason = f"path {decode_fs(path)} is occupied by another object; move that object first"
             raise ObjectError(self._name, identifier, "collision", reason)
-        if replace_directory(new, path, aside) == aside:
+        if replace_directory(new, full, aside) == aside:
             os.rename(aside, self.staging / b"replaced")
-        flush_directory(os.path.dirname(path))
-        return place
+        flush_directory(os.path.dirname(full))
+        return path
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
         yield from super().publish()
@@ -558,12 +558,12 @@ class BagWriter(StagingWriter[_StagedBag]):
 
     def _record(self, staged: _StagedBag) -> StoreObject:
         if staged.info is None:
-            found = self._store.walk.record_at(decode_fs(staged.place))
-            return found or record_of(_text(staged.identifier), staged.place, ())
+            record = self._store.walk.record_at(decode_fs(staged.destination))
+            return record or record_of(_text(staged.identifier), staged.destination, ())
         if self._store.layout is None:
-            return record_of(_text(staged.identifier), staged.place, ())
-        identifier, problems = self._store.walk.identified(staged.place, BagInfo(staged.info), staged.place)
-        return record_of(identifier, staged.place, problems)
+            return record_of(_text(staged.identifier), staged.destination, ())
+        identifier, problems = self._store.walk.identified(staged.destination, BagInfo(staged.info), staged.destination)
+        return record_of(identifier, staged.destination, problems)
 
 
 def _text(identifier: str | bytes) -> str:

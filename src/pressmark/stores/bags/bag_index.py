@@ -142,7 +142,7 @@ class BagIndex:
     # --- finding ------------------------------------------------------------------------------------------------------
 
     @_in_turn
-    def places(self, identifier: str, *, soon: bool = False, whole: bool = False) -> list[bytes]:
+    def paths(self, identifier: str, *, soon: bool = False, whole: bool = False) -> list[bytes]:
         """Return the paths of the bags that had an identifier when they were read, in order; read what has changed.
 
         :param soon: bags that other programs have just added need not be found
@@ -152,14 +152,14 @@ class BagIndex:
         if whole:
             self._clear()
         self._refresh(soon)
-        found = self._rows("SELECT path FROM entries WHERE key = ?", key_of(identifier))
-        return sorted((path for (path,) in found), key=lambda path: path.split(b"/"))
+        rows = self._rows("SELECT path FROM entries WHERE key = ?", key_of(identifier))
+        return sorted((path for (path,) in rows), key=lambda path: path.split(b"/"))
 
     @_in_turn
     def lacks(self, identifier: str) -> bool:
-        """Return whether no bag has an identifier, and all are readable; as :meth:`places` with ``soon``."""
+        """Return whether no bag has an identifier, and all are readable; as :meth:`paths` with ``soon``."""
         unfinished = f"SELECT 1 FROM entries INDEXED BY watched WHERE kind > {_BAG} AND kind = {_UNFINISHED} LIMIT 1"
-        return not self.places(identifier, soon=True) and not self._rows(unfinished)
+        return not self.paths(identifier, soon=True) and not self._rows(unfinished)
 
     @_in_turn
     def keys(self, *, refresh: bool = False) -> dict[bytes, int | None]:
@@ -283,17 +283,17 @@ class BagIndex:
                 if item.kind in ("unreadable", "leftover"):
                     stamps[next(reversed(stamps))] = _UNKNOWN
                 continue
-            found = encode_fs(item.path)
-            stamp = stamps.pop(found, _UNKNOWN)
+            bag = encode_fs(item.path)
+            stamp = stamps.pop(bag, _UNKNOWN)
             key = None if item.id is None else key_of(item.id)
             is_unreadable = key is None and any(one.kind in ("unreadable", "file-unreadable") for one in item.problems)
             if is_unreadable:  # not reported as missing
-                key = next((row[2] for row in self._rows(_ROW, found)), None)
+                key = next((row[2] for row in self._rows(_ROW, bag)), None)
             is_young = _if_old(stamp, now, _YOUNG) == _UNKNOWN and _is_named_after(item)
-            if item.id is not None and not (is_young and not self._is_finished(found)):
-                rows.append((found, _BAG, key, stamp))
+            if item.id is not None and not (is_young and not self._is_finished(bag)):
+                rows.append((bag, _BAG, key, stamp))
             else:
-                rows.append((found, _UNFINISHED, key, _UNKNOWN if is_unreadable else _if_old(stamp, now, _SLOW)))
+                rows.append((bag, _UNFINISHED, key, _UNKNOWN if is_unreadable else _if_old(stamp, now, _SLOW)))
         rows += [(visited, _DIRECTORY, None, _if_old(stamp, now)) for visited, stamp in stamps.items()]
         if is_known:
             self._remove(path)

@@ -111,7 +111,7 @@ def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> Listed:
     missing: bytes | None = None
     with BagDirectory(path) as base:
         for listing, tag in _listings(base, bag):
-            found = _found(listing, (name for name in names if name.startswith(BELOW_PAYLOAD) != tag))
+            found = _look_up(listing, (name for name in names if name.startswith(BELOW_PAYLOAD) != tag))
             for name, digests in found.items():
                 for algorithm, digest in digests.items():
                     if algorithm in ALGORITHMS:
@@ -144,7 +144,7 @@ def recorded_files(path: bytes) -> tuple[dict[bytes, tuple[str, str]], frozenset
         to_fetch = {entry.path for entry in bag.fetch} if exists(os.path.join(path, FETCH_TXT)) else set()
         for listing, _tag in _listings(base, bag):
             unmarked = ((one.path, one.digests) for one in listing.unmarked() if one.path not in to_fetch)
-            for name, digests in chain(_found(listing, there).items(), unmarked):
+            for name, digests in chain(_look_up(listing, there).items(), unmarked):
                 known = [algorithm for algorithm, digest in digests.items() if digest and algorithm in ALGORITHMS]
                 if known and not is_unsafe_name(name):
                     longest = max(known, key=lambda algorithm: ALGORITHMS[algorithm].size)
@@ -161,7 +161,7 @@ def _listings(base: BagDirectory, bag: BagTags) -> Iterator[tuple[Listing, bool]
             yield listing, tag
 
 
-def _found(listing: Listing, names: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
+def _look_up(listing: Listing, names: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
     """Return the digests of files by their names: all exact names first, then names in other spellings."""
     found = {name: listing.find(name, mark=True) for name in names}
     for name, digests in found.items():

@@ -46,12 +46,12 @@ def examined(walk: BagWalk, record: StoreObject, digests: bool, threads: int | N
     """Validate the bag of a record of :meth:`BagWalk.objects`; again if another run has changed it.
 
     :param report: the report to which the numbers of files and bytes are added
-    :return: the record with all problems of the bag, or the items in its place; empty if it no longer exists
+    :return: the record with all problems of the bag, or the items that replace it; empty if it no longer exists
     """
     double = tuple(one for one in record.problems if one.kind == "duplicate-id")
     for look in range(LOOKS):
-        place = encode_fs(record.path)
-        seen = _state(walk, place)
+        path = encode_fs(record.path)
+        seen = _state(walk, path)
         counts = Report(counts={"files": 0, "bytes": 0})
         problems = list(validated(walk, record, digests, threads, counts))
         # Problems of tag files are reported again by the validation.
@@ -61,7 +61,7 @@ def examined(walk: BagWalk, record: StoreObject, digests: bool, threads: int | N
         await_turn(walk.work_directory)
         now = walk.again(record)
         is_same = _without_double(now) == _without_double([record])
-        if is_same and all(map(is_same_version, seen, _state(walk, place))):
+        if is_same and all(map(is_same_version, seen, _state(walk, path))):
             # A file written in place leaves no other trace.
             if look + 1 >= REREADS or not any(one.kind == "file-changing" for one in problems):
                 break
@@ -81,10 +81,10 @@ def examined(walk: BagWalk, record: StoreObject, digests: bool, threads: int | N
     return [record._replace(problems=tuple(problems))]
 
 
-def _state(walk: BagWalk, place: bytes) -> list[os.stat_result | None]:
+def _state(walk: BagWalk, path: bytes) -> list[os.stat_result | None]:
     """Return the statuses that distinguish a bag from others at the same path."""
-    path = os.path.join(walk.base, place)
-    return [status_of(path), status_of(os.path.join(path, b"data"))]
+    full = os.path.join(walk.base, path)
+    return [status_of(full), status_of(os.path.join(full, b"data"))]
 
 
 def validated(
@@ -94,41 +94,39 @@ def validated(
 
     :param report: the report to which the numbers of files and bytes are added
     """
-    place = encode_fs(record.path)
-    path = os.path.join(walk.base, place)
+    path = encode_fs(record.path)
+    full = os.path.join(walk.base, path)
     try:
-        is_folder = is_directory(path)
+        is_folder = is_directory(full)
     except OSError as error:
-        yield problem("unreadable", place, error.strerror or str(error))
+        yield problem("unreadable", path, error.strerror or str(error))
         return
     if is_folder:
         level = "full" if digests else "complete"
-        yield from _validated_by(walk, lambda: validate(path, level, threads=threads), place, report)
+        yield from _validated_by(walk, lambda: validate(full, level, threads=threads), path, report)
     elif not digests:
-        yield problem("archive-unchecked", place)
+        yield problem("archive-unchecked", path)
     elif not any(one.kind in _UNREAD for one in record.problems):
-        yield from _validated_by(walk, lambda: validate_archive(path, threads=threads), place, report)
+        yield from _validated_by(walk, lambda: validate_archive(full, threads=threads), path, report)
 
 
-def _validated_by(
-    walk: BagWalk, validation: Callable[[], BagReport], place: bytes, report: Report
-) -> Iterator[Problem]:
+def _validated_by(walk: BagWalk, validation: Callable[[], BagReport], path: bytes, report: Report) -> Iterator[Problem]:
     try:
         # Errors of temporary files are not the bag's.
         with store_errors(walk.base):
             found = validation()
     except BagError as error:
-        yield problem("unreadable", place, error.reason)
+        yield problem("unreadable", path, error.reason)
         return
     except SpillError as error:
         raise StoreError(error.path, error.reason) from error.__cause__
     for name in ("files", "bytes"):
         report.counts[name] += found.counts.get(name, 0)
-    yield from (within(place, one) for one in found.problems)
+    yield from (within(path, one) for one in found.problems)
     omitted = found.tally.total() - len(found.problems)
     if omitted:  # errors may be among them
         severity = "warning" if found.ok else "error"
-        yield bag_problem("problems-omitted", place, f"{omitted} more problems in the bag", severity=severity)
+        yield bag_problem("problems-omitted", path, f"{omitted} more problems in the bag", severity=severity)
 
 
 def _walked(record: StoreObject) -> tuple[Problem, ...]:

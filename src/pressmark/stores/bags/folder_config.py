@@ -41,10 +41,10 @@ def read_config(base: bytes) -> tuple[str, Layout | None]:
     path = os.path.join(base, CONFIG)
     try:
         config = json.loads(read_regular(path, _LIMIT))
-        identifiers, given = config["identifiers"], config["layout"]
-        if identifiers not in IDENTIFIERS or (identifiers == "layout") != (given is not None):
+        identifiers, layout = config["identifiers"], config["layout"]
+        if identifiers not in IDENTIFIERS or (identifiers == "layout") != (layout is not None):
             raise ValueError("unknown source of identifiers")
-        return identifiers, layout_from_config(given) if given is not None else None
+        return identifiers, layout_from_config(layout) if layout is not None else None
     except FileNotFoundError:
         return "external", None
     except OSError as error:

@@ -85,14 +85,14 @@ class BagCopy(SourceCopy):
     def _new_payload(self) -> Payload:
         if isinstance(self.source, Mapping):
             return _Files(self, self._options, self._note)
-        given = os.fsencode(self.source)
+        folder = os.fsencode(self.source)
         if isinstance(self.entries, list) and are_plain([entry.name for entry in self.entries]):
-            return _SmallFolder(given, self.entries, self._options, self._note)
-        fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
+            return _SmallFolder(folder, self.entries, self._options, self._note)
+        fault = None if is_directory(folder) else why_unlistable(os.path.basename(folder))
         if fault is not None:
-            raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
-        refuse_within(given, self.target)
-        return Sources([given], False, True, self._options, self._note)
+            raise SourceError("bad-name", f"{decode_fs(folder)}: {fault}")
+        refuse_within(folder, self.target)
+        return Sources([folder], False, True, self._options, self._note)
 
     def add(self, key: bytes, outcome: Outcome) -> None:
         assert self._bag is not None
@@ -188,10 +188,10 @@ class _Files(Payload):
             raise SourceError("bad-name", str(BagError(found.path, found.message)))
 
     def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:
-        made = {b""}
+        existing = {b""}
         for name, content, _is_empty in self._entries:
             folder = name if content is None else os.path.dirname(name)
-            for above in _missing(folder, made):
+            for above in _missing(folder, existing):
                 yield above, "directory", b""
             if content is not None:
                 yield name, "file", content
@@ -203,11 +203,11 @@ class _Files(Payload):
         return iter(())
 
 
-def _missing(folder: bytes, made: set[bytes]) -> list[bytes]:
-    """Return a directory and those above it that are not in ``made``, the highest first; add them."""
+def _missing(folder: bytes, existing: set[bytes]) -> list[bytes]:
+    """Return a directory and those above it that are not in ``existing``, the highest first; add them."""
     missing = []
-    while folder not in made:
-        made.add(folder)
+    while folder not in existing:
+        existing.add(folder)
         missing.append(folder)
         folder = os.path.dirname(folder)
     return missing[::-1]

@@ -64,8 +64,8 @@ class BagWalk(StoreWalk):
         return os.path.join(self.base, WORK_DIRECTORY)
 
     def is_fine(self, item: Item) -> bool:
-        place = encode_fs(item.path)
-        return (isinstance(item, StoreObject) and item.proper) or place.startswith(WORK_DIRECTORY) or not place
+        path = encode_fs(item.path)
+        return (isinstance(item, StoreObject) and item.proper) or path.startswith(WORK_DIRECTORY) or not path
 
     def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
         """Yield the bags, in the order of the bytes of their names.
@@ -80,37 +80,37 @@ class BagWalk(StoreWalk):
                 yield self._with_duplicate(record, first)
 
     def again(self, item: Item) -> list[Item]:
-        place = encode_fs(item.path)
+        path = encode_fs(item.path)
         try:
-            mode = os.lstat(os.path.join(self.base, place)).st_mode
+            mode = os.lstat(os.path.join(self.base, path)).st_mode
         except (FileNotFoundError, NotADirectoryError):
-            own = place.removesuffix(REPLACED)
-            if own == place or isinstance(item, Problem):
+            own = path.removesuffix(REPLACED)
+            if own == path or isinstance(item, Problem):
                 return []
-            # The walk has found only the old bag; the new one may be in place now.
+            # The walk saw only the old bag; the new one may be in place now.
             return self.again(item._replace(path=decode_fs(own)))
         except OSError:
             return [item]  # unknown
         kind = kind_of_mode(mode) or "file"
         known = kind if kind in ("directory", "file", "link") else "special"
-        return list(self._items_at([(place, known)], self.is_ignored))
+        return list(self._items_at([(path, known)], self.is_ignored))
 
     def _with_duplicate(self, record: StoreObject, first: dict[str, str]) -> StoreObject:
         """Add a problem if another existing bag has the same identifier."""
-        identifier, place = record.id, record.path
-        if identifier is None or first.setdefault(identifier, place) == place:
+        identifier, path = record.id, record.path
+        if identifier is None or first.setdefault(identifier, path) == path:
             return record
         if not self._has(encode_fs(first[identifier]), identifier):
-            first[identifier] = place
+            first[identifier] = path
             return record
         message = f"{first[identifier]} has the same identifier; change one of them"
-        found = problem("duplicate-id", encode_fs(place), message, section="", found=first[identifier])
+        found = problem("duplicate-id", encode_fs(path), message, section="", found=first[identifier])
         return record._replace(proper=False, problems=(*record.problems, found))
 
-    def _has(self, place: bytes, identifier: str) -> bool:
+    def _has(self, path: bytes, identifier: str) -> bool:
         """Return whether the bag at a path has the identifier, or cannot be read."""
         try:
-            return self.has_identifier(place, identifier)
+            return self.has_identifier(path, identifier)
         except (ObjectError, OSError):
             return True
 
@@ -139,196 +139,196 @@ class BagWalk(StoreWalk):
     def _outdated(self, paths: Iterable[str]) -> Iterator[Problem]:
         """Yield a problem if the index has other identifiers than the bags at some paths."""
         keys = self.index.keys(refresh=True)
-        for path in paths:
-            place = encode_fs(path)
-            kind = "file" if _is_plain_file(os.path.join(self.base, place)) else "directory"
-            for item in self.read(place, kind):
-                if isinstance(item, Problem) or item.id is None or keys.get(place) in (None, key_of(item.id)):
+        for shown in paths:
+            path = encode_fs(shown)
+            kind = "file" if _is_plain_file(os.path.join(self.base, path)) else "directory"
+            for item in self.read(path, kind):
+                if isinstance(item, Problem) or item.id is None or keys.get(path) in (None, key_of(item.id)):
                     continue
                 if not self.index.is_on_disk():
                     self.index.discard()
                     return
-                message = f"the identifier of {path} was changed; repair the folder"
+                message = f"the identifier of {shown} was changed; repair the folder"
                 yield problem("index-outdated", os.path.join(WORK_DIRECTORY, NAME), message)
                 return
 
     def _items_at(
         self,
-        places: list[tuple[bytes, str]],
+        waiting: list[tuple[bytes, str]],
         ignored: Callable[[str], object],
-        visit: Callable[[bytes], object] = lambda _place: None,
+        visit: Callable[[bytes], object] = lambda _path: None,
     ) -> Iterator[Item]:
-        """Yield everything at and below places, the last one first.
+        """Yield everything at and below the waiting paths, the last one first.
 
         :param visit: called with the path of each directory and archive before it is read
         """
-        while places:
-            place, kind = places.pop()
+        while waiting:
+            path, kind = waiting.pop()
             if kind != "directory":
-                yield from self._found(place, kind, visit)
+                yield from self._other(path, kind, visit)
                 continue
-            visit(place)
+            visit(path)
             try:
-                entries = scan(os.path.join(self.base, place), follow=False)
+                entries = scan(os.path.join(self.base, path), follow=False)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                junk = is_junk(os.path.basename(place), directory=True)
-                yield problem("junk", place) if junk else problem("unreadable", place, error.strerror or str(error))
+                junk = is_junk(os.path.basename(path), directory=True)
+                yield problem("junk", path) if junk else problem("unreadable", path, error.strerror or str(error))
                 continue
             if is_bag(entries):
-                yield from self._bag(place)
+                yield from self._bag(path)
                 continue
-            if is_junk(os.path.basename(place), directory=True):
-                yield problem("junk", place)
+            if is_junk(os.path.basename(path), directory=True):
+                yield problem("junk", path)
                 continue
             if not entries:
-                yield problem("empty", place, "an empty directory", section="")
+                yield problem("empty", path, "an empty directory", section="")
             below = [entry for entry in entries if not ignored(decode_fs(entry.name))]
-            places += [(os.path.join(place, entry.name), entry.kind) for entry in reversed(below)]
+            waiting += [(os.path.join(path, entry.name), entry.kind) for entry in reversed(below)]
 
-    def _found(self, place: bytes, kind: str, visit: Callable[[bytes], object]) -> Iterator[StoreObject | Problem]:
+    def _other(self, path: bytes, kind: str, visit: Callable[[bytes], object]) -> Iterator[StoreObject | Problem]:
         """Yield an item that is not a directory."""
-        if kind == "file" and is_junk(os.path.basename(place)):
-            yield problem("junk", place)
+        if kind == "file" and is_junk(os.path.basename(path)):
+            yield problem("junk", path)
             return
-        name = archives.stem(os.path.basename(place)) if kind == "file" else None
+        name = archives.stem(os.path.basename(path)) if kind == "file" else None
         if name is not None:
-            visit(place)
-            yield self._serialised(place, name, archives.describe(os.path.join(self.base, place)))
+            visit(path)
+            yield self._serialised(path, name, archives.describe(os.path.join(self.base, path)))
         elif kind == "link":
-            yield problem("link", place, section="")
+            yield problem("link", path, section="")
         elif kind == "special":
-            yield problem("special-file", place, section="")
+            yield problem("special-file", path, section="")
         else:
-            yield problem("beside", place, "does not belong to any bag")
+            yield problem("beside", path, "does not belong to any bag")
 
-    def _serialised(self, place: bytes, name: bytes, described: archives.Described) -> StoreObject:
+    def _serialised(self, path: bytes, name: bytes, described: archives.Described) -> StoreObject:
         """Return a serialized bag.
 
         :param name: its file name without the ending
         """
-        problems = [found._replace(path=place) for found in described.problems]
+        problems = [found._replace(path=path) for found in described.problems]
         if problems:
             # The content is unknown, whatever the name.
-            return record_of(None, place, problems)
-        identifier, problems = self.identified(os.path.join(os.path.dirname(place), name), described.info, place)
-        return record_of(identifier, place, problems)
+            return record_of(None, path, problems)
+        identifier, problems = self.identified(os.path.join(os.path.dirname(path), name), described.info, path)
+        return record_of(identifier, path, problems)
 
-    def _bag(self, place: bytes) -> Iterator[StoreObject | Problem]:
+    def _bag(self, path: bytes) -> Iterator[StoreObject | Problem]:
         """Yield the bag in a directory."""
-        own = place.removesuffix(REPLACED)
+        own = path.removesuffix(REPLACED)
         problems: list[Problem] = []
-        if own != place:
+        if own != path:
             try:
                 is_replaced = exists(os.path.join(self.base, own))
             except OSError as error:
                 yield problem("unreadable", own, error.strerror or str(error))
                 return
             if is_replaced:
-                yield problem("leftover", place)
+                yield problem("leftover", path)
                 return
-            problems.append(problem("unfinished", place))
-        identifier, found = self._described(place, own)
-        yield record_of(identifier, place, problems + found)
+            problems.append(problem("unfinished", path))
+        identifier, found = self._described(path, own)
+        yield record_of(identifier, path, problems + found)
 
-    def _described(self, place: bytes, own: bytes) -> tuple[str | None, list[Problem]]:
+    def _described(self, path: bytes, own: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of the bag in a directory, and the problems of its tag files."""
-        path = os.path.join(self.base, place)
+        full = os.path.join(self.base, path)
         while True:
             problems: list[Problem] = []
             try:
-                with BagDirectory(path) as base:
+                with BagDirectory(full) as base:
                     bag, _ = read_tag_files(base, problems)
-                    if _leads_to(path, base.status(b"")):
+                    if _leads_to(full, base.status(b"")):
                         break  # otherwise another run has replaced it
             except BagError as error:
-                return None, [problem("unreadable", place, error.reason)]
+                return None, [problem("unreadable", path, error.reason)]
             except OSError as error:
-                return None, [problem("unreadable", place, error.strerror or str(error))]
-        if any(one.kind == "file-unreadable" for one in problems) and not self._place_gives_identifier(own):
-            return None, [within(place, found) for found in problems]
-        identifier, more = self.identified(own, bag.info, place)
-        return identifier, [within(place, found) for found in problems] + more
+                return None, [problem("unreadable", path, error.strerror or str(error))]
+        if any(one.kind == "file-unreadable" for one in problems) and not self._path_gives_identifier(own):
+            return None, [within(path, found) for found in problems]
+        identifier, more = self.identified(own, bag.info, path)
+        return identifier, [within(path, found) for found in problems] + more
 
     # --- identifiers --------------------------------------------------------------------------------------------------
 
-    def from_place(self, place: bytes) -> str | None:
+    def implied_identifier(self, path: bytes) -> str | None:
         """Return the identifier that a path implies without an External-Identifier."""
         if self._identifiers == "name":
-            return decode_fs(place)
+            return decode_fs(path)
         if self._layout is None:
-            return decode_fs(os.path.basename(place))
+            return decode_fs(os.path.basename(path))
         try:
-            return self._layout.unmap_path(place) if self._layout.reversible else None
+            return self._layout.unmap_path(path) if self._layout.reversible else None
         except PathError:
             return None
 
-    def _place_gives_identifier(self, place: bytes) -> bool:
+    def _path_gives_identifier(self, path: bytes) -> bool:
         """Return whether the path of a bag determines its identifier, whatever is in the bag."""
-        return self._identifiers != "external" and self.from_place(place) is not None
+        return self._identifiers != "external" and self.implied_identifier(path) is not None
 
-    def identified(self, place: bytes, info: BagInfo, path: bytes) -> tuple[str | None, list[Problem]]:
+    def identified(self, stem: bytes, info: BagInfo, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return a bag's identifier, and its problems.
 
-        :param place: without the ending of a serialized bag
+        :param stem: without the ending of a serialized bag
         """
         if self._identifiers == "name":
-            return decode_fs(place), []
-        given = list(map(unfolded, info.all(IDENTIFIER)))  # other programs fold long ones
+            return decode_fs(stem), []
+        external = list(map(unfolded, info.all(IDENTIFIER)))  # other programs fold long ones
         problems = []
-        if len(given) > 1:
-            message = f"{len(given)} {IDENTIFIER}s; keep one of them"
+        if len(external) > 1:
+            message = f"{len(external)} {IDENTIFIER}s; keep one of them"
             problems.append(problem("identifier-several", path, message))
-        identifier = self.from_place(place)
-        if len(given) == 1 and (self._identifiers == "external" or identifier is None):
-            identifier = given[0]
+        identifier = self.implied_identifier(stem)
+        if len(external) == 1 and (self._identifiers == "external" or identifier is None):
+            identifier = external[0]
         if identifier is None:
             problems.append(
                 problem("identifier-missing", path, f"no {IDENTIFIER}, and none can be derived from the path")
             )
         elif self._identifiers == "layout":
-            problems += self._placed(given, identifier, place, path)
+            problems += self._path_problems(external, identifier, stem, path)
         return identifier, problems
 
-    def _placed(self, given: list[str], identifier: str, place: bytes, path: bytes) -> list[Problem]:
+    def _path_problems(self, external: list[str], identifier: str, stem: bytes, path: bytes) -> list[Problem]:
         """Compare identifier and path."""
         assert self._layout is not None
-        for one in (identifier, *given[:1]):
+        for one in (identifier, *external[:1]):
             try:
                 expected = self._layout.map_id(one)
             except IdentifierError as error:
                 return [problem("identifier-unplaced", path, error.reason, section="")]
-            if encode_fs(expected) != place:
+            if encode_fs(expected) != stem:
                 message = f"the layout maps {one!r} to {expected}"
                 return [problem("misplaced", path, message, section="", expected=expected)]
         return []
 
-    def identifier_of(self, path: bytes, place: bytes) -> str | None:
-        """Return the identifier that a bag would have at ``place``.
+    def identifier_of(self, full: bytes, path: bytes) -> str | None:
+        """Return the identifier that a bag would have at ``path``.
 
-        :param path: its base directory or file
+        :param full: its base directory or file
         :raises BagError: it cannot be read
         """
-        if not os.path.isdir(path):
-            stem = archives.stem(os.path.basename(place)) or os.path.basename(place)
-            info = archives.describe(path).info
-            return self.identified(os.path.join(os.path.dirname(place), stem), info, place)[0]
-        with BagDirectory(path) as base:
+        if not os.path.isdir(full):
+            name = archives.stem(os.path.basename(path)) or os.path.basename(path)
+            info = archives.describe(full).info
+            return self.identified(os.path.join(os.path.dirname(path), name), info, path)[0]
+        with BagDirectory(full) as base:
             bag, _ = read_tag_files(base, [])
-        return self.identified(place, bag.info, place)[0]
+        return self.identified(path, bag.info, path)[0]
 
     # --- one bag ------------------------------------------------------------------------------------------------------
 
-    def record_at(self, place: str) -> StoreObject | None:
-        path = encode_fs(place)
-        if {b"", b".", b".."} & set(path.split(b"/")) or first_link(self.base, path) is not None:
+    def record_at(self, path: str) -> StoreObject | None:
+        encoded = encode_fs(path)
+        if {b"", b".", b".."} & set(encoded.split(b"/")) or first_link(self.base, encoded) is not None:
             return None
-        full = os.path.join(self.base, path)
+        full = os.path.join(self.base, encoded)
         kind = "directory" if is_directory(full) else "file"
         if not exists(full) or (kind == "directory" and not is_bag(scan(full, follow=False))):
             return None
-        return next((one for one in self.read(path, kind) if isinstance(one, StoreObject)), None)
+        return next((one for one in self.read(encoded, kind) if isinstance(one, StoreObject)), None)
 
     def find(self, identifier: str, soon: bool) -> list[bytes]:
         """Return the paths of the bags with an identifier.
@@ -338,77 +338,79 @@ class BagWalk(StoreWalk):
         :raises IdentifierError: the identifier has no path in the folder
         """
         failure: IdentifierError | ObjectError | None = None
-        found: list[bytes] = []
+        bags: list[bytes] = []
         try:
-            found = self._bags_at(self._expected(identifier), identifier)
+            bags = self._bags_at(self._expected(identifier), identifier)
         except IdentifierError as error:
             failure = error
         except ObjectError as error:
             if self._layout is not None and not is_absent(self.base, encode_fs(self._layout.map_id(identifier))):
                 failure = error
-        if found:
-            seen = {*found, found[0] + REPLACED}
+        if bags:
+            seen = {*bags, bags[0] + REPLACED}
             others = set(map(encode_fs, self.first_objects.paths(identifier))) - seen
-            found += [place for place in sorted(others) if self.has_identifier(place, identifier)]
+            bags += [path for path in sorted(others) if self.has_identifier(path, identifier)]
         elif self._layout is None or self.first_objects.misplaced(anew=not soon) is not None:
-            found = self._elsewhere(identifier, soon)
-        if not found and failure is not None and self._layout is not None:
+            bags = self._elsewhere(identifier, soon)
+        if not bags and failure is not None and self._layout is not None:
             raise failure
-        return found
+        return bags
 
     def _expected(self, identifier: str) -> bytes:
-        """Return the path where a bag is looked for first; the errors are those of :meth:`_place`."""
+        """Return the path where a bag is looked for first; the errors are those of :meth:`path_for`."""
         names = encode_fs(identifier).split(b"/")
         if self._identifiers == "name" and len(names) > 1 and not {b"", b".", b".."} & set(names):
             return encode_fs(identifier)  # only new bags are never in directories
-        return encode_fs(self.new_place(identifier))
+        return encode_fs(self.path_for(identifier))
 
-    def new_place(self, identifier: str | bytes) -> str:
+    def path_for(self, identifier: str | bytes) -> str:
         """Return the path of a new bag.
 
         :raises IdentifierError: the identifier has no path
         :raises ObjectError: the path is reserved for the folder itself
         """
         if self._layout is not None:
-            place = self._layout.map_id(identifier)
+            path = self._layout.map_id(identifier)
         else:
-            place = _PAIRTREE.clean(identifier)
-            if place in ("", ".", ".."):
+            path = _PAIRTREE.clean(identifier)
+            if path in ("", ".", ".."):
                 raise IdentifierError(identifier, None, "no directory name can be derived from it")
-        if is_reserved(encode_fs(place)):
-            reason = f"path {place!r} is reserved for the folder itself; use another layout"
+        if is_reserved(encode_fs(path)):
+            reason = f"path {path!r} is reserved for the folder itself; use another layout"
             raise ObjectError(self.root, identifier, "reserved", reason)
-        why = too_long(self.base, encode_fs(place) + REPLACED)
+        why = too_long(self.base, encode_fs(path) + REPLACED)
         if why is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
-        return place
+        return path
 
-    def _bags_at(self, place: bytes, identifier: str) -> list[bytes]:
-        """Return the paths of the bags that belong at ``place`` and have the identifier."""
+    def _bags_at(self, path: bytes, identifier: str) -> list[bytes]:
+        """Return the paths of the bags that belong at ``path`` and have the identifier."""
         # Twice, because the new bag may have been moved into place after the first check.
-        candidates = (place, place + REPLACED, place)
-        found = list(islice((one for one in candidates if self.has_identifier(one, identifier)), 1))
+        candidates = (path, path + REPLACED, path)
+        bags = list(islice((one for one in candidates if self.has_identifier(one, identifier)), 1))
         # By name, because a folder may have millions of entries.
-        serialized = (place + ending for ending in archives.SERIALIZED)
+        serialized = (path + ending for ending in archives.SERIALIZED)
         there = (one for one in serialized if _is_plain_file(os.path.join(self.base, one)))
-        return found + [one for one in there if self.has_identifier(one, identifier)]
+        return bags + [one for one in there if self.has_identifier(one, identifier)]
 
     def _elsewhere(self, identifier: str, soon: bool) -> list[bytes]:
         """Return the paths of the bags with an identifier; bags of other programs may be anywhere."""
         again: list[dict[str, bool]] = [{"soon": soon}, {}, {"whole": True}]
         for options in again:
-            places = self.index.places(identifier, **options)
-            found = [place for place in places if self.has_identifier(place, identifier)]
-            if found or not places:
-                return found
+            paths = self.index.paths(identifier, **options)
+            bags = [path for path in paths if self.has_identifier(path, identifier)]
+            if bags or not paths:
+                return bags
         return []
 
     def first_bags(self) -> Iterator[StoreObject]:
         """Yield the bags in the first directories, without archives, which may take long to read."""
         names = [name for name in first_directories(self.base) if not self._is_left_out(b"", name)]
-        places = [(name, "directory") for name in reversed(names)]
-        found = self._items_at(places, lambda name: self.is_ignored(name) or archives.stem(encode_fs(name)) is not None)
-        return (one for one in found if isinstance(one, StoreObject))
+        waiting = [(name, "directory") for name in reversed(names)]
+        items = self._items_at(
+            waiting, lambda name: self.is_ignored(name) or archives.stem(encode_fs(name)) is not None
+        )
+        return (one for one in items if isinstance(one, StoreObject))
 
     def _is_misplaced(self, record: StoreObject) -> bool:
         # Otherwise, no path is wrong: a name is an identifier, and a bag with its identifier inside may be anywhere.
@@ -419,67 +421,67 @@ class BagWalk(StoreWalk):
         except IdentifierError:
             return True
 
-    def read(self, place: bytes, kind: str, visit: Callable[[bytes], object] = lambda _place: None) -> Iterator[Item]:
+    def read(self, path: bytes, kind: str, visit: Callable[[bytes], object] = lambda _path: None) -> Iterator[Item]:
         """Yield the bags and problems at and below an entry of a directory."""
-        if self._is_left_out(*os.path.split(place)):
+        if self._is_left_out(*os.path.split(path)):
             return iter(())
-        return self._items_at([(place, kind)], self.is_ignored, visit)
+        return self._items_at([(path, kind)], self.is_ignored, visit)
 
     def _is_left_out(self, directory: bytes, name: bytes) -> bool:
         """Return whether an entry of a directory is ignored, or the folder's own."""
         return bool(self.is_ignored(decode_fs(name))) or (not directory and name in (CONFIG, WORK_DIRECTORY))
 
-    def has_identifier(self, place: bytes, identifier: str) -> bool:
-        """Return whether the bag at ``place`` has the identifier.
+    def has_identifier(self, path: bytes, identifier: str) -> bool:
+        """Return whether the bag at ``path`` has the identifier.
 
         :raises ObjectError: the bag cannot be read
         :raises OSError: a file or directory of the bag cannot be read
         """
-        path = os.path.join(self.base, place)
-        if first_link(self.base, place) is not None:  # not followed, as in a walk
+        full = os.path.join(self.base, path)
+        if first_link(self.base, path) is not None:  # not followed, as in a walk
             return False
-        if _is_plain_file(path):
-            name = archives.stem(os.path.basename(place))
+        if _is_plain_file(full):
+            name = archives.stem(os.path.basename(path))
             if name is None:
                 return False
-            described = archives.describe(path)
-            if described.refused is not None and _is_plain_file(path):  # otherwise another run has removed it
+            described = archives.describe(full)
+            if described.refused is not None and _is_plain_file(full):  # otherwise another run has removed it
                 raise described.refused
-            return self._serialised(place, name, described).id == identifier
+            return self._serialised(path, name, described).id == identifier
         seen: os.stat_result | None = None
         while True:
             try:
-                if not is_bag(scan(path, follow=False)):
+                if not is_bag(scan(full, follow=False)):
                     return False
-                own, problems = self._described(place, place.removesuffix(REPLACED))
+                own, problems = self._described(path, path.removesuffix(REPLACED))
                 unreadable = [one for one in problems if one.kind in ("unreadable", "file-unreadable")]
                 if own is not None or not unreadable:
                     return own == identifier
-                if seen is not None and _leads_to(path, seen):
+                if seen is not None and _leads_to(full, seen):
                     break
-                seen = os.stat(path)  # another run may have moved it
+                seen = os.stat(full)  # another run may have moved it
             except (FileNotFoundError, NotADirectoryError):
                 return False
         reason = f"{decode_fs(encode_fs(unreadable[0].path))}: {unreadable[0].message}"
         raise ObjectError(self.root, identifier, "unreadable", reason)
 
 
-def is_reserved(place: bytes) -> bool:
+def is_reserved(path: bytes) -> bool:
     """Return whether the folder reserves a path for itself."""
     # A file system that ignores case takes other spellings for the same names.
-    names = place.lower().split(b"/")
+    names = path.lower().split(b"/")
     return any(name in (CONFIG, WORK_DIRECTORY) or name.endswith(REPLACED) for name in names)
 
 
-def record_of(identifier: str | None, place: bytes, problems: Sequence[Problem]) -> StoreObject:
+def record_of(identifier: str | None, path: bytes, problems: Sequence[Problem]) -> StoreObject:
     """Return the record of a bag."""
     proper = not any(one.severity == "error" for one in problems)
-    return StoreObject(identifier, decode_fs(place), proper, None, tuple(problems))
+    return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
 
 
-def within(place: bytes, found: Problem) -> Problem:
+def within(path: bytes, found: Problem) -> Problem:
     """Return a bag's problem as one of the folder."""
-    return found._replace(path=os.path.join(place, found.path) if found.path else place)
+    return found._replace(path=os.path.join(path, found.path) if found.path else path)
 
 
 def _leads_to(path: bytes, status: os.stat_result) -> bool:

@@ -168,9 +168,9 @@ class Check:
         """Check the root, and return the report."""
         self._ignored = ignored(ignore)
         for found in root_problems(self._storage, self._store.layout_is_given):
-            self._tell(found)
+            self._report_problem(found)
         for found in extension_problems(self._storage):
-            self._tell(found)
+            self._report_problem(found)
         self._reads_content = digests
         walk = Walk(
             self._storage,
@@ -181,38 +181,38 @@ class Check:
             clashes=True,
             ignore=ignore,
         )
-        self._settle_all(iter(walk), threads)
-        self._tell_advice()
-        self._tell_duplicates(threads, ignore)
+        self._finish_all(iter(walk), threads)
+        self._report_advice()
+        self._report_duplicates(threads, ignore)
         counts = {"objects": self._objects, "files": self._files}
         if digests:
             counts["bytes"] = self._bytes
         self._report.counts.update(counts)
-        self._tell_progress()
+        self._report_progress()
         return self._report
 
     def report_on(
         self,
-        found: Iterable[Problem | tuple[bytes, bytes | None]],
+        walked: Iterable[Problem | tuple[bytes, bytes | None]],
         digests: bool,
         threads: int,
         ignore: Sequence[str] = (),
     ) -> Report:
         """Check the given objects only, and return the report.
 
-        :param found: the results of a walk: path and surrounding object of each object, and the problems in between
+        :param walked: the results of a walk: path and surrounding object of each object, and the problems in between
         """
         self._reads_content = digests
         self._ignored = ignored(ignore)
-        self._settle_all(self._given(found, 1 if ignore else BATCH), threads)
-        self._tell_advice()
+        self._finish_all(self._listed(walked, 1 if ignore else BATCH), threads)
+        self._report_advice()
         self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
         return self._report
 
-    def _given(self, found: Iterable[Problem | tuple[bytes, bytes | None]], together: int) -> Iterator[_Item]:
+    def _listed(self, walked: Iterable[Problem | tuple[bytes, bytes | None]], together: int) -> Iterator[_Item]:
         """Check the given objects, up to ``together`` in one call."""
         waiting: list[bytes] = []
-        for item in found:
+        for item in walked:
             if not isinstance(item, Problem) and item[1] is None and together > 1:
                 waiting.append(item[0])
                 if len(waiting) < together:
@@ -225,30 +225,30 @@ class Check:
                 yield from self._with_misplacements(self._again(*item))
         yield from self._batch(waiting)
 
-    def _batch(self, places: list[bytes]) -> Iterator[_Item]:
+    def _batch(self, paths: list[bytes]) -> Iterator[_Item]:
         """Check objects that are inside of none, most of them in one call."""
-        while places:
-            batch = self._storage.trees(b"", places, self._reads)
+        while paths:
+            batch = self._storage.trees(b"", paths, self._reads)
             items: list[_Item] = []
-            for place, _tree, found in object_trees(batch):
+            for path, _tree, found in object_trees(batch):
                 if found is None:
-                    items += self._again(place, None)
+                    items += self._again(path, None)
                 elif (checked := self._visit(found)) is not None:
                     items.append(checked)
             yield from self._with_misplacements(items)
-            places = places[batch.begun :]
+            paths = paths[batch.begun :]
 
-    def _again(self, place: bytes, inside: bytes | None) -> list[_Item]:
+    def _again(self, directory: bytes, inside: bytes | None) -> list[_Item]:
         """Check an object that was not read with others; the list is empty if it is gone."""
         try:
-            entries = self._scan(place)
+            entries = self._scan(directory)
         except OSError as error:
-            return [problem("unreadable", place, error.strerror or str(error))]
-        checked = None if entries is None else self._visit(StoredTree(self._storage, place, entries, inside))
+            return [problem("unreadable", directory, error.strerror or str(error))]
+        checked = None if entries is None else self._visit(StoredTree(self._storage, directory, entries, inside))
         return [] if checked is None else [checked]
 
     def _with_misplacements(self, found: list[T]) -> list[T]:
-        """Add what is wrong with the places of objects."""
+        """Add what is wrong with the paths of objects."""
         there = [one for one in found if isinstance(one, Checked)]
         identifiers = [one.identifier for one in there if one.identifier is not None and one.inside is None]
         if len(identifiers) < len(there) or not self._store.in_place(
@@ -261,13 +261,13 @@ class Check:
 
     # --- looking again --------------------------------------------------------------------------------------------
 
-    def _scan(self, place: bytes) -> list[DirectoryEntry] | None:
+    def _scan(self, directory: bytes) -> list[DirectoryEntry] | None:
         """Return the entries of an object's directory; :data:`None` if it is gone.
 
         :raises OSError: it cannot be read
         """
         try:
-            entries = self._storage.scan(place)
+            entries = self._storage.scan(directory)
         except FileNotFoundError:
             return None
         return [entry for entry in entries if not self._ignored(entry.name)]
@@ -276,8 +276,8 @@ class Check:
         """Check one object; unreadable files are found here, unless the content is read."""
         checked = check_object(tree, self._store.version)
         for path, error in () if self._reads_content else tree.unreadable(checked.unread):
-            place = os.path.join(tree.path, encode_fs(path))
-            checked.problems.extend(unreadable_file(error, place, "content-unreadable"))
+            full = os.path.join(tree.path, encode_fs(path))
+            checked.problems.extend(unreadable_file(error, full, "content-unreadable"))
         return checked
 
     def _visit(self, tree: ObjectTree) -> Checked | None:
@@ -309,11 +309,11 @@ class Check:
             return is_whole and one is not None and other is not None and set(one.problems) == set(other.problems)
 
         try:
-            checked, is_settled = agreed(first, again, _is_fine, self._work_directory, is_same=is_same)
+            checked, is_agreed = agreed(first, again, _is_fine, self._work_directory, is_same=is_same)
         except OSError as error:
             unreadable = problem("unreadable", tree.path, error.strerror or str(error))
             return Checked(tree.path, tree.inside, None, [unreadable], (), None)
-        if checked is None or is_settled:
+        if checked is None or is_agreed:
             return checked
         return checked._replace(problems=[problem("object-changing", tree.path)], files=0, unread=())
 
@@ -322,19 +322,19 @@ class Check:
         checked = one.item
         if not one.has_content_errors or not isinstance(checked, Checked):
             return checked
-        place, inside = checked.path, checked.inside
+        path, inside = checked.path, checked.inside
 
         def again() -> _Open:
-            items = self._with_misplacements(self._again(place, inside))
+            items = self._with_misplacements(self._again(path, inside))
             now = next(self._hashed(iter(items), threads), None)
             return now if isinstance(now, _Open) else _Open(now)
 
         def is_fine(now: _Open) -> bool:
             return not now.has_content_errors or not self._is_changed(now.item)
 
-        found, is_settled = agreed(one, again, is_fine, self._work_directory, is_same=lambda _one, _other: False)
-        if not is_settled and isinstance(found.item, Checked):
-            found.item.problems[:] = [problem("object-changing", place)]
+        found, is_agreed = agreed(one, again, is_fine, self._work_directory, is_same=lambda _one, _other: False)
+        if not is_agreed and isinstance(found.item, Checked):
+            found.item.problems[:] = [problem("object-changing", path)]
         return found.item
 
     def _is_changed(self, checked: _Item | None) -> bool:
@@ -355,28 +355,28 @@ class Check:
 
     # --- the report -----------------------------------------------------------------------------------------------
 
-    def _settle_all(self, found: Iterator[_Item], threads: int) -> None:
+    def _finish_all(self, items: Iterator[_Item], threads: int) -> None:
         """Report everything, in order, after reading content."""
         if not self._reads_content:
-            for one in found:
-                self._settle(one)
+            for one in items:
+                self._finish(one)
             return
-        for opened in self._hashed(found, threads):
+        for opened in self._hashed(items, threads):
             item = self._confirmed(opened, threads) if isinstance(opened, _Open) else opened
             if item is not None:
-                self._settle(item)
+                self._finish(item)
 
-    def _settle(self, one: _Item) -> None:
+    def _finish(self, one: _Item) -> None:
         if isinstance(one, Problem):
-            self._tell(one)
+            self._report_problem(one)
         else:
-            self._settle_object(one)
+            self._finish_object(one)
         if self._on_event is not None and monotonic() >= self._next_progress:
-            self._tell_progress()
+            self._report_progress()
 
-    def _settle_object(self, checked: Checked) -> None:
+    def _finish_object(self, checked: Checked) -> None:
         for found in checked.problems:
-            self._tell(found)
+            self._report_problem(found)
         self._objects += 1
         self._files += checked.files
         self._bytes += checked.bytes
@@ -395,25 +395,25 @@ class Check:
                 )
             )
 
-    def _count_advice(self, code: str, message: str, kind: str, place: bytes) -> None:
-        kind, before, first, words = self.advice.get(code, (kind, 0, place, message))
+    def _count_advice(self, code: str, message: str, kind: str, path: bytes) -> None:
+        kind, before, first, words = self.advice.get(code, (kind, 0, path, message))
         self.advice[code] = (kind, before + 1, first, words)
 
-    def _tell(self, found: Problem) -> None:
+    def _report_problem(self, found: Problem) -> None:
         self._report.problems.append(found)
         if self._on_problem is not None:
             self._on_problem(found)
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         if self._on_event is not None:
             self._next_progress = monotonic() + PROGRESS_EVERY
             self._on_event(Progress(items=self._objects, failed=len(self._report.problems)))
 
-    def _tell_advice(self) -> None:
+    def _report_advice(self) -> None:
         for found in advice_problems(self.advice):
-            self._tell(found)
+            self._report_problem(found)
 
-    def _tell_duplicates(self, threads: int, ignore: Sequence[str]) -> None:
+    def _report_duplicates(self, threads: int, ignore: Sequence[str]) -> None:
         """Report identifiers of several objects, where no layout shows them."""
         if self._seen is None or len(self._seen) < 2:
             return
@@ -428,22 +428,22 @@ class Check:
                 if other != record.path:
                     what = f"the object at {other!r} has the same identifier {quoted(record.id)}"
                     path = encode_fs(record.path)
-                    self._tell(problem("duplicate-id", path, what, code="E037"))
+                    self._report_problem(problem("duplicate-id", path, what, code="E037"))
 
     # --- content --------------------------------------------------------------------------------------------------
 
-    def _hashed(self, found: Iterator[_Item], threads: int) -> Iterator[_Item | _Open]:
+    def _hashed(self, items: Iterator[_Item], threads: int) -> Iterator[_Item | _Open]:
         """Read all content that is not in memory, and yield everything in the same order, with its problems.
 
         Objects whose files were read are returned as :class:`_Open`.
         """
-        for one in found:
+        for one in items:
             if isinstance(one, Checked) and one.unread:
-                yield from self._read(one, found, threads)
+                yield from self._read(one, items, threads)
             else:
                 yield one
 
-    def _read(self, first: Checked, found: Iterator[_Item], threads: int) -> Iterator[_Open]:
+    def _read(self, first: Checked, items: Iterator[_Item], threads: int) -> Iterator[_Open]:
         """Read the content of an object and of those after it, until many have none to be read."""
         main = tuple(next(first.unread_files()).digests)
         window: deque[_Open] = deque()
@@ -480,7 +480,7 @@ class Check:
                 if idle >= IDLE:
                     return
 
-        for item, outcome in self._storage.hash_tasks(feed(chain([first], found)), main, threads):
+        for item, outcome in self._storage.hash_tasks(feed(chain([first], items)), main, threads):
             self._compare(*item, outcome)
             while window and not window[0].left:
                 yield window.popleft()
@@ -490,11 +490,11 @@ class Check:
     def _compare(self, one: _Open, file: ContentFile, outcome: Outcome) -> None:
         assert isinstance(one.item, Checked)
         one.left -= 1
-        place = one.item.path
+        path = one.item.path
         if outcome.digests is None:
             kind = _KINDS.get(outcome.kind or "", "content-unreadable")
-            path = os.path.join(place, file.path)
-            one.item.problems.append(problem(kind, path, f"file not verified: {outcome.message}"))
+            full = os.path.join(path, file.path)
+            one.item.problems.append(problem(kind, full, f"file not verified: {outcome.message}"))
             return
         self._bytes += outcome.size or 0
-        one.item.problems.extend(file.problems(place, outcome.digests))
+        one.item.problems.extend(file.problems(path, outcome.digests))

@@ -94,11 +94,11 @@ def later(version: str, than: str) -> bool:
 
 
 def read_declaration(
-    storage: Reader, place: bytes, prefix: bytes, names: Iterable[bytes]
+    storage: Reader, directory: bytes, prefix: bytes, names: Iterable[bytes]
 ) -> tuple[str | None, list[Problem]]:
     """Return the version that a directory declares, and the problems of its declarations.
 
-    :param place: the directory
+    :param directory: the directory
     :param names: names of all files in it
     :return: the version is :data:`None` if no supported one is declared
     """
@@ -107,7 +107,7 @@ def read_declaration(
     found = sorted(name for name in names if name.startswith(b"0="))
     known = [version for version in VERSIONS if declaration(prefix, version)[0] in found]
     for name in found:
-        path = os.path.join(place, name)
+        path = os.path.join(directory, name)
         if name not in {declaration(prefix, version)[0] for version in known}:
             what = f"{os.fsdecode(name)!r} is not a known declaration"
             problems.append(problem("declaration-unknown", path, what, code=unknown))
@@ -124,7 +124,7 @@ def read_declaration(
             )
     if len(found) > 1:
         what = f"more than one declaration: {', '.join(map(os.fsdecode, found))}"
-        problems.append(problem("declaration-several", place, what, code=several))
+        problems.append(problem("declaration-several", directory, what, code=several))
     return (known[0] if known else None), problems
 
 
@@ -153,18 +153,18 @@ def is_object_name(entry: DirectoryEntry) -> bool:
     )
 
 
-def declares_object(storage: Storage, place: bytes) -> bool:
+def declares_object(storage: Storage, path: bytes) -> bool:
     """Return whether a directory is an object's, or declares to be one.
 
     :raises OSError: this cannot be determined
     """
     # By name, because directories above objects may have thousands of entries.
-    return any(storage.exists(place + sign) for sign in _SIGNS)
+    return any(storage.exists(path + sign) for sign in _SIGNS)
 
 
-def has_mutable_head(storage: Storage, place: bytes) -> bool:
-    """Return whether the object at ``place`` has content staged for its next version (extension 0005)."""
-    return storage.exists(os.path.join(place, MUTABLE_HEAD))
+def has_mutable_head(storage: Storage, path: bytes) -> bool:
+    """Return whether the object at ``path`` has content staged for its next version (extension 0005)."""
+    return storage.exists(os.path.join(path, MUTABLE_HEAD))
 
 
 # --- the files of a storage root -------------------------------------------------------------------------------------

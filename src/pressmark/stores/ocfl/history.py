@@ -119,7 +119,7 @@ def describe_versions(document: Mapping[str, Any], size_of: Callable[[str], int 
     return found
 
 
-def _user(given: Any) -> dict[str, str] | None:
-    if not isinstance(given, dict):
+def _user(user: Any) -> dict[str, str] | None:
+    if not isinstance(user, dict):
         return None
-    return {key: given[key] for key in ("name", "address") if isinstance(given.get(key), str)} or None
+    return {key: user[key] for key in ("name", "address") if isinstance(user.get(key), str)} or None

@@ -108,8 +108,8 @@ def order_finding(name: str, inventory: Mapping[str, Any], next_one: Mapping[str
 
 
 def _spec_version(document: Mapping[str, Any]) -> str | None:
-    given = document.get("type")
-    match = TYPE.fullmatch(given) if isinstance(given, str) else None
+    type_uri = document.get("type")
+    match = TYPE.fullmatch(type_uri) if isinstance(type_uri, str) else None
     return match[1] if match is not None and match[1] in VERSIONS else None
 
 

@@ -170,10 +170,10 @@ def _explain_identifier(document: Mapping[str, Any], add: Any) -> None:
 def _explain_type(document: Mapping[str, Any], version: str | None, add: Any) -> None:
     if "type" not in document:
         return
-    given = document["type"]
-    match = TYPE.fullmatch(given) if isinstance(given, str) else None
+    type_uri = document["type"]
+    match = TYPE.fullmatch(type_uri) if isinstance(type_uri, str) else None
     if match is None:
-        what = f"type is {quoted_value(given)}, not {inventory_type(version or '1.1')}"
+        what = f"type is {quoted_value(type_uri)}, not {inventory_type(version or '1.1')}"
         add(Finding("inventory-value", "E038", what))
     elif version is not None and match[1] != version:
         what = f"type is OCFL {match[1]}, but the object declares OCFL {version}"

@@ -134,22 +134,22 @@ class _RepairedStorage:
         names = self._run.names(directory, entries)
         return [entries.get(name) or DirectoryEntry(name, "file", False) for name in names]
 
-    def trees(self, place: bytes, names: Sequence[bytes], reads: Reads, **options: Any) -> _kernels.active.TreeBatch:
+    def trees(self, path: bytes, names: Sequence[bytes], reads: Reads, **options: Any) -> _kernels.active.TreeBatch:
         """Leave out all directories, which are then read one by one, if anything has changed."""
         if not self._run.counts:
-            found: _kernels.active.TreeBatch = self._storage.trees(place, names, reads, **options)
+            found: _kernels.active.TreeBatch = self._storage.trees(path, names, reads, **options)
             return found
         return _kernels.active.TreeBatch.of(
             [Tree(name, "odd", 0, 0, 0, 0, 0, {}, {}, [], [], []) for name in names], []
         )
 
-    def exists(self, place: bytes) -> bool:
-        return self._run.exists(place)
+    def exists(self, path: bytes) -> bool:
+        return self._run.exists(path)
 
-    def status(self, place: bytes) -> os.stat_result:
-        data = self._run.written.get(place)
+    def status(self, path: bytes) -> os.stat_result:
+        data = self._run.written.get(path)
         if data is None:
-            return self._storage.status(place)
+            return self._storage.status(path)
         return os.stat_result((stat.S_IFREG | 0o644, 0, 0, 1, 0, 0, len(data), 0, 0, 0))
 
     def why_unreadable(self, file: bytes) -> OSError | None:
@@ -197,51 +197,51 @@ class _Repair:
                 return True
         return False
 
-    def _mend_object(self, place: bytes, problems: Sequence[Problem]) -> None:
+    def _mend_object(self, path: bytes, problems: Sequence[Problem]) -> None:
         """Repair the problems of an object, then those that repairs reveal, or that can be repaired only now."""
         repaired: set[tuple[str, bytes]] = set()
         is_ignored = ignored(self._ignore)
         with contextlib.suppress(FileNotFoundError):  # removed by another run
-            while new := [one for one in problems if (one.kind, one.path) not in repaired and self._mend(one, place)]:
+            while new := [one for one in problems if (one.kind, one.path) not in repaired and self._mend(one, path)]:
                 repaired.update((one.kind, one.path) for one in new)
-                entries = [entry for entry in self._storage.scan(place) if not is_ignored(entry.name)]
-                problems = check_object(StoredTree(self._storage, place, entries), self._store.version).problems
+                entries = [entry for entry in self._storage.scan(path) if not is_ignored(entry.name)]
+                problems = check_object(StoredTree(self._storage, path, entries), self._store.version).problems
 
-    def _mend(self, found: Problem, place: bytes) -> bool:
+    def _mend(self, found: Problem, object_path: bytes) -> bool:
         """Repair one problem, if that is possible.
 
-        :param place: the path of its object; empty for a problem outside of objects
+        :param object_path: the path of its object; empty for a problem outside of objects
         """
-        change = self._change(found, place)
+        change = self._change(found, object_path)
         with contextlib.suppress(InventoryError):  # without a proof, nothing is written
             return change is not None and self._run.repair(found, change, locked=found.kind != "version-unfinished")
         return False
 
-    def _change(self, found: Problem, place: bytes) -> Callable[[], Iterable[RepairStep]] | None:
+    def _change(self, found: Problem, object_path: bytes) -> Callable[[], Iterable[RepairStep]] | None:
         """Return what repairs a problem, if that is possible."""
         match found.kind:
             case "directory-empty":
                 return partial(self._prune, found.path)
             case "content-directory-empty":
                 # The version's directory stays, because the inventory lists it.
-                version = found.path[len(place) + 1 :].partition(b"/")[0]
-                return partial(self._prune, found.path, os.path.join(place, version))
+                version = found.path[len(object_path) + 1 :].partition(b"/")[0]
+                return partial(self._prune, found.path, os.path.join(object_path, version))
             case "declaration-malformed":
                 return partial(self._write_declaration, found.path)
-            case "file-stray" if place:
-                return partial(self._declare_object, place)
+            case "file-stray" if object_path:
+                return partial(self._declare_object, object_path)
             case "sidecar-missing":
                 return partial(self._write_sidecar, found.path)
             case "sidecar-malformed":
                 return partial(self._write_line_end, found.path)
             case "inventory-missing" | "inventory-malformed" | "sidecar-mismatch":
-                is_own = found.path in (place, os.path.join(place, _INVENTORY))
-                return partial(self._restore_inventory, place) if is_own else None
+                is_own = found.path in (object_path, os.path.join(object_path, _INVENTORY))
+                return partial(self._restore_inventory, object_path) if is_own else None
             case "layout-missing":
                 layout = self._proven_layout()  # reads all objects: not while the lock is held
                 return None if layout is None else partial(self._write, LAYOUT, layout_file(layout))
             case "version-unfinished":
-                return partial(self._finish_version, found.path, place)
+                return partial(self._finish_version, found.path, object_path)
         return None
 
     def _prune(self, path: bytes, stop: bytes = b"") -> Iterator[RepairStep]:
@@ -251,41 +251,41 @@ class _Repair:
             return
         yield from (step for step in self._run.prune(path, stop) if step.path == path)
 
-    def _finish_version(self, path: bytes, place: bytes) -> Iterator[RepairStep]:
+    def _finish_version(self, path: bytes, object_path: bytes) -> Iterator[RepairStep]:
         """Finish the publishing of an object's newest version.
 
         :raises SourceError: its content does not match its inventory
         """
         if self._run.dry_run:
-            data = self._storage.read(os.path.join(place, _INVENTORY))
-            unfinished = find_unfinished(self._storage, place, read_inventory(data), data)
+            data = self._storage.read(os.path.join(object_path, _INVENTORY))
+            unfinished = find_unfinished(self._storage, object_path, read_inventory(data), data)
             if unfinished is None:
                 return
-            check_content(self._storage, place, unfinished)
-            self._write(os.path.join(place, _INVENTORY), unfinished.data)
-            self._write_digest(place, unfinished.document, unfinished.data)
-        elif not finish_version(self._store, self._run.changes, place):
+            check_content(self._storage, object_path, unfinished)
+            self._write(os.path.join(object_path, _INVENTORY), unfinished.data)
+            self._write_digest(object_path, unfinished.document, unfinished.data)
+        elif not finish_version(self._store, self._run.changes, object_path):
             return  # another run was publishing it
         yield RepairStep("finish", path)
 
-    def _write_declaration(self, place: bytes) -> Sequence[RepairStep]:
-        line = os.path.basename(place)[2:]
-        content = self._storage.read(place, len(line) + len(b"\r\n") + 1)
+    def _write_declaration(self, path: bytes) -> Sequence[RepairStep]:
+        line = os.path.basename(path)[2:]
+        content = self._storage.read(path, len(line) + len(b"\r\n") + 1)
         if len(content) > len(line) + len(b"\r\n") or content.strip() != line:
             return ()  # different content
-        return self._write(place, line + b"\n")
+        return self._write(path, line + b"\n")
 
-    def _declare_object(self, place: bytes) -> Sequence[RepairStep]:
+    def _declare_object(self, path: bytes) -> Sequence[RepairStep]:
         """Write the declaration of an object whose inventory, sidecar and newest version agree."""
-        document, data = self._proven(place)
+        document, data = self._proven(path)
         version = next((one for one in VERSIONS if inventory_type(one) == document.get("type")), None)
         if inventory_errors(document) or version is None or later(version, self._store.version):
             return ()
-        if self._storage.read(os.path.join(place, encode_fs(document["head"]), _INVENTORY)) != data:
+        if self._storage.read(os.path.join(path, encode_fs(document["head"]), _INVENTORY)) != data:
             return ()
         name, content = declaration(OBJECT, version)
-        steps = self._write(os.path.join(place, name), content)
-        self._declared.update([place] if steps else [])
+        steps = self._write(os.path.join(path, name), content)
+        self._declared.update([path] if steps else [])
         return steps
 
     def _declare_root(self) -> None:
@@ -312,13 +312,13 @@ class _Repair:
         self._store.read_declaration()
         self._run.note([RepairStep("write", name)], "declaration-missing", b"")
 
-    def _write_sidecar(self, place: bytes) -> Sequence[RepairStep]:
+    def _write_sidecar(self, path: bytes) -> Sequence[RepairStep]:
         """Write the sidecar of an inventory whose other copy has a matching one."""
-        data = self._storage.read(place)
+        data = self._storage.read(path)
         head = read_inventory(data).get("head")
         if not isinstance(head, str) or "/" in head:
             return ()
-        directory = os.path.dirname(place)
+        directory = os.path.dirname(path)
         in_version = os.path.basename(directory) == encode_fs(head)
         other = os.path.dirname(directory) if in_version else os.path.join(directory, encode_fs(head))
         try:
@@ -327,39 +327,39 @@ class _Repair:
             return ()
         return self._write_digest(directory, document, data) if copy_of_data == data else ()
 
-    def _write_line_end(self, place: bytes) -> Sequence[RepairStep]:
+    def _write_line_end(self, path: bytes) -> Sequence[RepairStep]:
         """Write a sidecar whose line ends with CR LF, as text editors and version control write it."""
-        content = self._storage.read(place).replace(b"\r\n", b"\n")
-        digest, data = sidecar_digest(content), self._storage.read(os.path.join(os.path.dirname(place), _INVENTORY))
-        algorithm = decode_fs(place).rpartition(".")[2]
+        content = self._storage.read(path).replace(b"\r\n", b"\n")
+        digest, data = sidecar_digest(content), self._storage.read(os.path.join(os.path.dirname(path), _INVENTORY))
+        algorithm = decode_fs(path).rpartition(".")[2]
         if algorithm not in ALGORITHMS or digest != _digest(algorithm, data):
             return ()
-        return self._write(place, content)
+        return self._write(path, content)
 
-    def _restore_inventory(self, place: bytes) -> Iterator[RepairStep]:
+    def _restore_inventory(self, path: bytes) -> Iterator[RepairStep]:
         """Write the inventory of an object, and its sidecar, from the copy of the newest version."""
-        entries = [entry for entry in self._storage.scan(place) if entry.kind == "directory"]
+        entries = [entry for entry in self._storage.scan(path) if entry.kind == "directory"]
         numbers = [(parsed[0], entry.name) for entry in entries if (parsed := version_number(decode_fs(entry.name)))]
         if not numbers:
             return
         name = max(numbers)[1]
-        document, data = self._proven(os.path.join(place, name))
+        document, data = self._proven(os.path.join(path, name))
         if document.get("head") != decode_fs(name) or inventory_errors(document):
             return
         algorithm = document["digestAlgorithm"]
-        own = self._content(os.path.join(place, _INVENTORY))
-        beside = self._content(os.path.join(place, encode_fs(sidecar_name(algorithm))))
+        own = self._content(os.path.join(path, _INVENTORY))
+        beside = self._content(os.path.join(path, encode_fs(sidecar_name(algorithm))))
         known, digest = sidecar_digest(beside or b""), _digest(algorithm, data)
         # The sidecar of another inventory: perhaps of a version that is lost.
         if known not in (None, digest) and own != data:
             return
         if own != data:
-            steps = self._write(os.path.join(place, _INVENTORY), data)
+            steps = self._write(os.path.join(path, _INVENTORY), data)
             if not steps:
                 return
             yield from steps
         if known != digest:
-            yield from self._write_digest(place, document, data)
+            yield from self._write_digest(path, document, data)
 
     def _proven(self, directory: bytes) -> tuple[dict[str, Any], bytes]:
         """Return the inventory in a directory, and its bytes.
@@ -375,10 +375,10 @@ class _Repair:
             raise InventoryError("not the inventory of its sidecar")
         return document, data
 
-    def _content(self, place: bytes) -> bytes | None:
+    def _content(self, path: bytes) -> bytes | None:
         """Return the content of a file; :data:`None` if it does not exist."""
         try:
-            return self._storage.read(place)
+            return self._storage.read(path)
         except FileNotFoundError:
             return None
 
@@ -405,12 +405,12 @@ class _Repair:
         sidecar = os.path.join(directory, encode_fs(sidecar_name(algorithm)))
         return self._write(sidecar, sidecar_bytes(_digest(algorithm, data)))
 
-    def _write(self, place: bytes, data: bytes) -> Sequence[RepairStep]:
-        """Write a file, unless a link or the like is in its place."""
-        if self._storage.exists(place) and not stat.S_ISREG(self._storage.status(place).st_mode):
+    def _write(self, path: bytes, data: bytes) -> Sequence[RepairStep]:
+        """Write a file, unless its path is a link or the like."""
+        if self._storage.exists(path) and not stat.S_ISREG(self._storage.status(path).st_mode):
             return ()
-        self._run.write(place, data)
-        return (RepairStep("write", place),)
+        self._run.write(path, data)
+        return (RepairStep("write", path),)
 
 
 def _digest(algorithm: str, data: bytes) -> str:

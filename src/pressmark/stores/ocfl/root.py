@@ -100,7 +100,7 @@ class OcflRoot(StorageRoot):
         found = self.look_up(identifier, anew=False)
         if found is None:
             self.refuse_misplaced()
-        place = self._place(identifier, "put") if found is None else found.place
+        path = self._path_for(identifier, "put") if found is None else found.path
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
@@ -109,7 +109,7 @@ class OcflRoot(StorageRoot):
                 with self.writer(mode, links) as writer:
                     return writer.put(identifier, source, found=found, **how)
 
-            return self._attempted(identifier, place, attempt)
+            return self._attempted(identifier, path, attempt)
 
     def refuse_misplaced(self) -> None:
         """Check that new objects have a path; see :mod:`pressmark.stores.placement`.
@@ -167,13 +167,13 @@ class OcflRoot(StorageRoot):
         remove = tuple(remove)  # an iterator can be read once
         how = self._options(mode, threads, created, message, user, fixity)
         name, existing = self.existing(identifier)
-        place = existing.place
+        path = existing.path
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
                 nonlocal files, mode
                 if found is None:
-                    raise self._missing(name, place)
+                    raise self._missing(name, path)
                 if base not in (None, found.document.get("head")):
                     what = f"{base} is not the newest version; check the object, and repeat the change"
                     raise ObjectError(self.root, name, "changed", what)
@@ -182,7 +182,7 @@ class OcflRoot(StorageRoot):
                 with self.writer(mode, links) as writer:
                     return writer.put(name, files, found=found, edit=edit, dedup=dedup, **how)
 
-            return self._attempted(name, place, attempt)
+            return self._attempted(name, path, attempt)
 
     def _options(
         self,
@@ -241,14 +241,14 @@ class OcflRoot(StorageRoot):
         return {**source, **{name: os.fsdecode(target) for name, _content, target in tasks}}, "copy"
 
     def _attempted(
-        self, identifier: str, place: bytes, attempt: Callable[[FoundInventory | None], StoreObject]
+        self, identifier: str, path: bytes, attempt: Callable[[FoundInventory | None], StoreObject]
     ) -> StoreObject:
         """Change an object, again if another run has changed it meanwhile.
 
         :param attempt: called with the object that is there, or :data:`None`
         """
         for _ in range(TRIES):
-            found = self.find_at(identifier, place)
+            found = self.find_at(identifier, path)
             try:
                 return attempt(found)
             except ObjectError as error:
@@ -258,7 +258,7 @@ class OcflRoot(StorageRoot):
                 # Another run may remove a file, or take its name; other errors of the disk are not due to another run.
                 if isinstance(cause, OSError) and not isinstance(cause, (FileNotFoundError, FileExistsError)):
                     raise
-                if error.kind != "exists" and _is_as_found(self.find_at(identifier, place), found):
+                if error.kind != "exists" and _is_as_found(self.find_at(identifier, path), found):
                     raise
         raise ObjectError(
             self.root, identifier, "changed", "other runs keep changing the object; run the command again"
@@ -275,10 +275,10 @@ class OcflRoot(StorageRoot):
         name, existing = self.existing(identifier)
         changes = cast("Changes", removal.staging)
         with changes.lock():
-            found = self.find_at(name, existing.place)
+            found = self.find_at(name, existing.path)
             if found is None:
-                raise self._missing(name, existing.place)
-            entries = self.storage.scan(found.place)
+                raise self._missing(name, existing.path)
+            entries = self.storage.scan(found.path)
             strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
             if strange:
                 inside = decode_fs(strange[0])
@@ -286,24 +286,24 @@ class OcflRoot(StorageRoot):
                 raise ObjectError(self.root, name, "object-inside", what)
             if check is not None:
                 check()
-            return changes.withdraw(found.place)
+            return changes.withdraw(found.path)
 
     def writer(
-        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> BulkWriter:
         from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter  # not needed for reading
 
         def version(identifier: str, source: ObjectSource) -> StoreObject:
             return self._replace(identifier, source, mode, links, self._options(mode))
 
-        return BulkWriter(self, mode, links, version if replace else None, durable_places=durable_places)
+        return BulkWriter(self, mode, links, version if replace else None, durable_names=durable_names)
 
     def recorded_files(self, record: StoreObject) -> RecordedFiles:
         from pressmark.stores.ocfl.inventory_rules import inventory_errors  # not needed for a put
 
         identifier, found = self._recorded(record)
         if inventory_errors(found.document):
-            what = f"{decode_fs(found.place)}: the inventory is not valid; check the store"
+            what = f"{decode_fs(found.path)}: the inventory is not valid; check the store"
             raise ObjectError(self.root, identifier, "improper", what)
         algorithm = str(found.document["digestAlgorithm"])
         files = {
@@ -311,7 +311,7 @@ class OcflRoot(StorageRoot):
             for digest, paths in found.document["manifest"].items()
             for path in paths
         }
-        return RecordedFiles(found.place, files, frozenset(), found.data)
+        return RecordedFiles(found.path, files, frozenset(), found.data)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
@@ -348,4 +348,4 @@ def _is_as_found(now: FoundInventory | None, found: FoundInventory | None) -> bo
     """Return whether two lookups found the same object at the same path, or none."""
     if now is None or found is None:
         return now is found
-    return (now.place, now.data) == (found.place, found.data)
+    return (now.path, now.data) == (found.path, found.data)

@@ -45,10 +45,10 @@ class Storage(Reader, Protocol):
     because OCFL allows none (E090). Every method raises :class:`OSError` if the storage refuses the operation.
     """
 
-    def below(self, place: bytes) -> Storage:
+    def below(self, path: bytes) -> Storage:
         """Return the storage of one directory."""
 
-    def path(self, place: bytes) -> bytes:
+    def path(self, relative: bytes) -> bytes:
         """Return the path by which the operating system finds a file or directory."""
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
@@ -59,7 +59,7 @@ class Storage(Reader, Protocol):
 
     def trees(
         self,
-        place: bytes,
+        directory: bytes,
         names: Sequence[bytes],
         reads: Reads,
         *,
@@ -71,7 +71,7 @@ class Storage(Reader, Protocol):
 
         Paths are text. Large objects are left out, and the call may return before the last name.
 
-        :param place: a directory
+        :param directory: a directory
         :param names: directories in it: objects, or with a marker directories above objects
         :param reads: what to read of them
         :param marker: the first bytes of the name of a file that every object contains
@@ -79,10 +79,10 @@ class Storage(Reader, Protocol):
         :param budget: the maximum number of objects, and directories above objects, to read
         """
 
-    def exists(self, place: bytes) -> bool:
+    def exists(self, path: bytes) -> bool:
         """Return whether the path exists."""
 
-    def status(self, place: bytes) -> os.stat_result:
+    def status(self, path: bytes) -> os.stat_result:
         """Return the status of a file or directory; it distinguishes two versions of a file."""
 
     def why_unreadable(self, file: bytes) -> OSError | None:
@@ -105,13 +105,13 @@ class Storage(Reader, Protocol):
         :param tasks: key and path of each file
         """
 
-    def too_long(self, place: bytes) -> str | None:
+    def too_long(self, path: bytes) -> str | None:
         """Return why a path is too long for the storage; :data:`None` if it is not."""
 
-    def is_absent(self, place: bytes) -> bool:
+    def is_absent(self, path: bytes) -> bool:
         """Return whether a path that is too long does not exist, because a directory above it does not."""
 
-    def first_link(self, place: bytes) -> bytes | None:
+    def first_link(self, path: bytes) -> bytes | None:
         """Return the first part of a path that is a symbolic link; :data:`None` if there is none."""
 
     def changes(self, durable: bool) -> AbstractContextManager[Changes]:
@@ -170,17 +170,17 @@ class Changes(Protocol):
 
     # --- publish ------------------------------------------------------------------------------------------------------
 
-    def publish(self, new: bytes, place: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
+    def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         """Publish an object in one step.
 
         :param known: directories above objects that were published before, while the lock was held; more are added
         :param replace_empty: also replace an empty directory
-        :raises FileExistsError: anything is there, or ``place`` is inside another object
+        :raises FileExistsError: anything is there, or ``path`` is inside another object
         :raises NotADirectoryError: a file is above it
         """
 
-    def publish_version(self, new: bytes, place: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
-        """Publish a version of the object at ``place``, or nothing: its directory, then the object's inventory and
+    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+        """Publish a version of the object at ``path``, or nothing: its directory, then the object's inventory and
         sidecar, which are beside the directory.
 
         :param sidecar: name of the sidecar
@@ -188,14 +188,14 @@ class Changes(Protocol):
         :raises FileExistsError: the object has the version
         """
 
-    def adopt_version(self, directory: bytes, place: bytes) -> None:
-        """Move the directory of a version, which has its name, into the object at ``place``.
+    def adopt_version(self, directory: bytes, path: bytes) -> None:
+        """Move the directory of a version, which has its name, into the object at ``path``.
 
         :raises FileExistsError: the object has the version
         """
 
-    def publish_inventory(self, new: bytes, place: bytes, sidecar: bytes) -> None:
-        """Publish inventory and sidecar of the object at ``place``, whose newest version is there."""
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
+        """Publish inventory and sidecar of the object at ``path``, whose newest version is there."""
 
     def flush(self, *paths: bytes) -> None:
         """Flush directories with everything in them to disk, if the changes are durable.
@@ -203,10 +203,10 @@ class Changes(Protocol):
         :param paths: of :meth:`begin`, or in the root
         """
 
-    def put(self, place: bytes, data: bytes) -> None:
+    def put(self, path: bytes, data: bytes) -> None:
         """Write or replace a file of the root in one step."""
 
-    def remove_empty(self, place: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+    def remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
         """Remove a directory of the root if it is empty, and those above it that become empty.
 
         :param stop: a directory that is not removed
@@ -214,16 +214,16 @@ class Changes(Protocol):
         :param strict: raise the error of a directory that cannot be removed
         """
 
-    def withdraw(self, place: bytes) -> list[bytes]:
+    def withdraw(self, path: bytes) -> list[bytes]:
         """Remove an object in one step, then the directories above it that are empty.
 
         :return: the directories that were above it, as paths of the file system, the outermost first
         """
 
 
-def status_or_none(storage: Storage, place: bytes) -> os.stat_result | None:
+def status_or_none(storage: Storage, path: bytes) -> os.stat_result | None:
     """Return the status of a file or directory, or :data:`None` if it cannot be determined."""
     try:
-        return storage.status(place)
+        return storage.status(path)
     except OSError:
         return None

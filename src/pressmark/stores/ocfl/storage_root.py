@@ -56,13 +56,13 @@ _LONG_ESCAPE = re.compile("%[ef](?=[0-9a-f])")
 class FoundInventory(NamedTuple):
     """An object that was found.
 
-    :ivar place: relative to the root
+    :ivar path: relative to the root
     :ivar document: its inventory
     :ivar status: of the inventory's file
     :ivar data: the bytes of its inventory
     """
 
-    place: bytes
+    path: bytes
     document: dict[str, Any]
     status: os.stat_result
     data: bytes
@@ -158,7 +158,7 @@ class StorageRoot(Store):
         if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
             raise StoreError(self.root, "invalid user; specify a name (--user) and optionally --user-address")
 
-    # --- places -------------------------------------------------------------------------------------------------------
+    # --- paths --------------------------------------------------------------------------------------------------------
 
     def _layout(self, purpose: str) -> Layout:
         if self.layout is None:
@@ -172,51 +172,51 @@ class StorageRoot(Store):
             raise IdentifierError(identifier, None, "not UTF-8, which an OCFL inventory requires") from None
         return name
 
-    def _place(self, identifier: str, purpose: str) -> bytes:
+    def _path_for(self, identifier: str, purpose: str) -> bytes:
         """Return the path that the layout gives an object.
 
         :raises ObjectError: of kind ``reserved`` or ``bad-name``: the path cannot be used
         """
-        place = encode_fs(self._layout(purpose).map_id(identifier))
-        if self.is_reserved(place):
-            what = f"path {decode_fs(place)!r} is reserved for the storage root itself; use another layout"
+        path = encode_fs(self._layout(purpose).map_id(identifier))
+        if self.is_reserved(path):
+            what = f"path {decode_fs(path)!r} is reserved for the storage root itself; use another layout"
             raise ObjectError(self.root, identifier, "reserved", what)
-        why = self.storage.too_long(place)
+        why = self.storage.too_long(path)
         if why is not None:
-            if purpose != "put" and self.storage.is_absent(place):
-                raise self._missing(identifier, place)
+            if purpose != "put" and self.storage.is_absent(path):
+                raise self._missing(identifier, path)
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
-        return place
+        return path
 
     @staticmethod
-    def is_reserved(place: bytes) -> bool:
+    def is_reserved(path: bytes) -> bool:
         # A file system that ignores case takes other spellings for the same names.
-        first = place.partition(b"/")[0].lower()
+        first = path.partition(b"/")[0].lower()
         return first in (EXTENSIONS, LAYOUT) or first.startswith(b"0=")
 
-    def _foreign_place(self, place: bytes) -> bytes | None:
-        """Return ocfl-java's path of an object that layout 0003 maps to ``place``, if it differs."""
-        if not isinstance(self.layout, HashAndIdNTuple) or b"%" not in place:
+    def _foreign_path(self, path: bytes) -> bytes | None:
+        """Return ocfl-java's path of an object that layout 0003 maps to ``path``, if it differs."""
+        if not isinstance(self.layout, HashAndIdNTuple) or b"%" not in path:
             return None
-        other = encode_fs(_LONG_ESCAPE.sub(lambda match: match[0].upper(), decode_fs(place)))
-        return None if other == place else other
+        other = encode_fs(_LONG_ESCAPE.sub(lambda match: match[0].upper(), decode_fs(path)))
+        return None if other == path else other
 
-    def place(self, identifier: str | bytes) -> bytes:
+    def path_for(self, identifier: str | bytes) -> bytes:
         """Return the path of a new object, relative to the root.
 
         :raises ObjectError: of kind ``reserved`` or ``bad-name``: the path cannot be used
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
-        return self.new_place(identifier)[1]
+        return self.name_and_path(identifier)[1]
 
-    def new_place(self, identifier: str | bytes) -> tuple[str, bytes]:
-        """Return the identifier of a new object as text, and its path: see :meth:`place`."""
+    def name_and_path(self, identifier: str | bytes) -> tuple[str, bytes]:
+        """Return the identifier of a new object as text, and its path: see :meth:`path_for`."""
         name = self._identifier(identifier)
-        return name, self._place(name, "put")
+        return name, self._path_for(name, "put")
 
-    def places(self, identifiers: Sequence[str]) -> list[bytes | None]:
-        """Return the paths of many new objects at once; :data:`None` where :meth:`place` raises an error.
+    def paths_for(self, identifiers: Sequence[str]) -> list[bytes | None]:
+        """Return the paths of many new objects at once; :data:`None` where :meth:`path_for` raises an error.
 
         :raises StoreError: the layout is unknown
         """
@@ -224,70 +224,70 @@ class StorageRoot(Store):
         found: list[bytes | None] = []
         for identifier, path in zip(identifiers, paths, strict=True):
             # An identifier that is not UTF-8 has no path.
-            place = encode_fs(path or "") if identifier.isascii() or _is_text(identifier) else b""
-            is_usable = place and self.storage.too_long(place) is None and not self.is_reserved(place)
-            found.append(place if is_usable else None)
+            encoded = encode_fs(path or "") if identifier.isascii() or _is_text(identifier) else b""
+            is_usable = encoded and self.storage.too_long(encoded) is None and not self.is_reserved(encoded)
+            found.append(encoded if is_usable else None)
         return found
 
-    def is_elsewhere(self, place: bytes) -> bool:
-        """Return whether ocfl-java's path of the object that belongs at ``place`` is taken.
+    def is_elsewhere(self, path: bytes) -> bool:
+        """Return whether ocfl-java's path of the object that belongs at ``path`` is taken.
 
         :raises OSError: this cannot be determined
         """
-        other = self._foreign_place(place)
+        other = self._foreign_path(path)
         return other is not None and self.storage.exists(other)
 
-    def _absolute(self, place: bytes) -> bytes:
-        return self.storage.path(place)
+    def _absolute(self, path: bytes) -> bytes:
+        return self.storage.path(path)
 
-    def _read_inventory(self, identifier: str, place: bytes) -> FoundInventory | None:
-        """Return the object whose directory is at ``place``, or :data:`None` without an inventory.
+    def _read_inventory(self, identifier: str, path: bytes) -> FoundInventory | None:
+        """Return the object whose directory is at ``path``, or :data:`None` without an inventory.
 
         :raises ObjectError: the inventory cannot be read
         """
         try:
             with object_errors(self.root, identifier):
-                file, status = self.storage.open(place + b"/" + _INVENTORY)
+                file, status = self.storage.open(path + b"/" + _INVENTORY)
                 with file:
                     data = read_all(file, status.st_size)
-                return FoundInventory(place, read_inventory(data), status, data)
+                return FoundInventory(path, read_inventory(data), status, data)
         except ObjectError as error:
             cause = error.__cause__
             if isinstance(cause, (FileNotFoundError, NotADirectoryError)):
                 return None
             if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
-                if self.storage.first_link(place) is not None:  # as in a walk
+                if self.storage.first_link(path) is not None:  # as in a walk
                     return None
-                what = f"{decode_fs(place)}/{INVENTORY} is a symbolic link, which OCFL does not allow; check the store"
+                what = f"{decode_fs(path)}/{INVENTORY} is a symbolic link, which OCFL does not allow; check the store"
                 raise ObjectError(self.root, identifier, "improper", what) from None
             raise
         except InventoryError as error:
-            what = f"{decode_fs(self._absolute(place))}: malformed inventory: {error}"
+            what = f"{decode_fs(self._absolute(path))}: malformed inventory: {error}"
             raise ObjectError(self.root, identifier, "improper", what) from None
 
-    def holds(self, identifier: str, place: bytes) -> bool:
-        """Return whether the object whose directory is at ``place`` has the identifier.
+    def holds(self, identifier: str, path: bytes) -> bool:
+        """Return whether the object whose directory is at ``path`` has the identifier.
 
         :raises ObjectError: the inventory cannot be read
         """
-        found = self._read_inventory(identifier, place)
+        found = self._read_inventory(identifier, path)
         return found is not None and found.document.get("id") == identifier
 
-    def find_at(self, identifier: str, place: bytes) -> FoundInventory | None:
-        """Return the object that belongs at ``place``.
+    def find_at(self, identifier: str, path: bytes) -> FoundInventory | None:
+        """Return the object that belongs at ``path``.
 
         :raises ObjectError: another object is there
         """
-        for candidate in (place, self._foreign_place(place)):
+        for candidate in (path, self._foreign_path(path)):
             found = None if candidate is None else self._read_inventory(identifier, candidate)
             if found is None:
                 continue
             if found.document.get("id") != identifier:
-                if candidate is not place:
+                if candidate is not path:
                     continue
                 holder = quoted(str(found.document.get("id")))
                 what = (
-                    f"path {decode_fs(place)!r} already used by object {holder}: the layout maps both identifiers to it"
+                    f"path {decode_fs(path)!r} already used by object {holder}: the layout maps both identifiers to it"
                 )
                 raise ObjectError(self.root, identifier, "collision", what)
             return found
@@ -318,9 +318,9 @@ class StorageRoot(Store):
 
         return first_objects(self.storage, self.misplacements, self.in_place)
 
-    def in_place(self, places: Sequence[str], identifiers: Sequence[str]) -> bool:
+    def in_place(self, paths: Sequence[str], identifiers: Sequence[str]) -> bool:
         """Return whether the layout maps each identifier to the path with the same index, or the layout is unknown."""
-        return self.layout is None or self.layout.map_ids(identifiers, on_error="none") == places
+        return self.layout is None or self.layout.map_ids(identifiers, on_error="none") == paths
 
     def misplacements(self, found: Sequence[tuple[bytes, bytes | None, str | None]]) -> list[list[Problem]]:
         """Return the problems of objects' paths.
@@ -328,26 +328,26 @@ class StorageRoot(Store):
         :param found: path, surrounding object, and identifier of each object
         """
         wrong: list[list[Problem]] = [[] for _ in found]
-        for problems, (place, inside, _identifier) in zip(wrong, found, strict=True):
+        for problems, (path, inside, _identifier) in zip(wrong, found, strict=True):
             if inside is not None:
                 what = f"the object is inside the object {decode_fs(inside)!r}"
-                problems.append(problem("object-inside", place, what))
+                problems.append(problem("object-inside", path, what))
         if self.layout is None:
             return wrong
         known = [(number, item[2]) for number, item in enumerate(found) if item[2] is not None]
         paths = self.layout.map_ids([identifier for _number, identifier in known], on_error="none")
-        for (number, identifier), path in zip(known, paths, strict=True):
-            place = found[number][0]
-            if path is None:
+        for (number, identifier), expected in zip(known, paths, strict=True):
+            path = found[number][0]
+            if expected is None:
                 what = f"the layout cannot map the identifier {quoted(identifier)}"
-                wrong[number].append(problem("identifier-unplaced", place, what))
-            elif (right := encode_fs(path)) != place:
-                kind = "path-ocfl-java" if self._foreign_place(right) == place else "misplaced"
+                wrong[number].append(problem("identifier-unplaced", path, what))
+            elif (right := encode_fs(expected)) != path:
+                kind = "path-ocfl-java" if self._foreign_path(right) == path else "misplaced"
                 what = {
-                    "path-ocfl-java": f"follows ocfl-java's variant; the path in {self.layout.name} is {path!r}",
-                    "misplaced": f"the object {quoted(identifier)} belongs at {path!r}",
+                    "path-ocfl-java": f"follows ocfl-java's variant; the path in {self.layout.name} is {expected!r}",
+                    "misplaced": f"the object {quoted(identifier)} belongs at {expected!r}",
                 }[kind]
-                wrong[number].append(problem(kind, place, what, expected=path, found=decode_fs(place)))
+                wrong[number].append(problem(kind, path, what, expected=expected, found=decode_fs(path)))
         return wrong
 
     # --- one object ---------------------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ class StorageRoot(Store):
         name = self._identifier(identifier)
         found = self.look_up(name)
         if found is None:
-            raise self._missing(name, None if self.layout is None else self._place(name, "find"))
+            raise self._missing(name, None if self.layout is None else self._path_for(name, "find"))
         return name, found
 
     def look_up(self, identifier: str, *, anew: bool = True) -> FoundInventory | None:
@@ -392,21 +392,21 @@ class StorageRoot(Store):
         found = None
         if self.layout is not None:
             try:
-                found = self.find_at(identifier, self._place(identifier, "find"))
+                found = self.find_at(identifier, self._path_for(identifier, "find"))
             except (IdentifierError, ObjectError) as error:
                 failure = error
-        places: list[bytes] = []
+        paths: list[bytes] = []
         with store_errors(self.root):
             if found is not None:
-                places = [found.place]
+                paths = [found.path]
                 others = map(encode_fs, self.first_objects.paths(identifier))
-                places += [place for place in others if place != found.place and self.holds(identifier, place)]
+                paths += [path for path in others if path != found.path and self.holds(identifier, path)]
             elif self.layout is None or self.first_objects.misplaced(anew=anew) is not None:
-                places = [encode_fs(one.path) for one in self.objects() if one.id == identifier]
-        if len(places) > 1:
-            raise self._duplicate(identifier, [decode_fs(place) for place in places])
-        if found is None and places:
-            found = self.find_at(identifier, places[0])
+                paths = [encode_fs(one.path) for one in self.objects() if one.id == identifier]
+        if len(paths) > 1:
+            raise self._duplicate(identifier, [decode_fs(path) for path in paths])
+        if found is None and paths:
+            found = self.find_at(identifier, paths[0])
         # A path that is too long is reported as such where it would be written.
         if found is None and failure is not None and getattr(failure, "kind", None) != "missing":
             raise failure
@@ -424,11 +424,11 @@ class StorageRoot(Store):
                 return {}
             return {one.id: encode_fs(one.path) for one in self.objects() if one.id is not None and _is_misplaced(one)}
 
-    def _missing(self, identifier: str, place: bytes | None) -> ObjectError:
+    def _missing(self, identifier: str, path: bytes | None) -> ObjectError:
         what = "object not found"
-        if place is not None:
-            what += f" at {decode_fs(place)!r}"
-            link = self.storage.first_link(place)
+        if path is not None:
+            what += f" at {decode_fs(path)!r}"
+            link = self.storage.first_link(path)
             if link is not None:
                 what += f": {decode_fs(link)!r} is a symbolic link, which is not followed"
                 what += "; replace the link with its target"
@@ -436,20 +436,20 @@ class StorageRoot(Store):
 
     def find(self, identifier: str | bytes) -> StoreObject:
         name, found = self.existing(identifier)
-        return self._record(name, found.place)
+        return self._record(name, found.path)
 
     def at(self, path: str) -> StoreObject | None:
-        place = encode_fs(path.rstrip("/"))
-        names = set(place.split(b"/"))
-        if names & {b"", b".", b".."} or self.is_reserved(place) or self.storage.first_link(place) is not None:
+        encoded = encode_fs(path.rstrip("/"))
+        names = set(encoded.split(b"/"))
+        if names & {b"", b".", b".."} or self.is_reserved(encoded) or self.storage.first_link(encoded) is not None:
             return None
-        found = self._read_inventory(path, place)
-        return None if found is None else self._record(str(found.document.get("id")), place)
+        found = self._read_inventory(path, encoded)
+        return None if found is None else self._record(str(found.document.get("id")), encoded)
 
-    def _record(self, identifier: str, place: bytes) -> StoreObject:
-        (problems,) = self.misplacements([(place, None, identifier)])
+    def _record(self, identifier: str, path: bytes) -> StoreObject:
+        (problems,) = self.misplacements([(path, None, identifier)])
         proper = all(one.severity != "error" for one in problems)
-        return StoreObject(identifier, decode_fs(place), proper, None, tuple(problems))
+        return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
 
     def versions(self, identifier: str | bytes) -> list[VersionInfo]:
         """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
@@ -477,17 +477,17 @@ class StorageRoot(Store):
     def _recorded(self, record: StoreObject) -> tuple[str, FoundInventory]:
         """Return the object of a record, and its identifier."""
         found = self._read_inventory(record.id or "", encode_fs(record.path))
-        held = None if found is None else found.document.get("id")
-        if found is None or (record.id is not None and held != record.id):
-            what = "object not found" if found is None else f"found object {quoted(str(held))} instead"
+        stored_id = None if found is None else found.document.get("id")
+        if found is None or (record.id is not None and stored_id != record.id):
+            what = "object not found" if found is None else f"found object {quoted(str(stored_id))} instead"
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
-        return str(held), found
+        return str(stored_id), found
 
     def _object(self, identifier: str, found: FoundInventory, version: str | int | None = None) -> OcflObject:
         from pressmark.stores.ocfl.ocfl_object import OcflObject  # not needed for put
 
-        place = self.storage.below(found.place)
-        return OcflObject(place, self.root, identifier, found.document, found.status, version)
+        storage = self.storage.below(found.path)
+        return OcflObject(storage, self.root, identifier, found.document, found.status, version)
 
     # --- staging ------------------------------------------------------------------------------------------------------
 
@@ -528,20 +528,20 @@ class StorageRoot(Store):
 
     # --- moving in ----------------------------------------------------------------------------------------------------
 
-    def check_place_free(self, identifier: str, place: bytes) -> None:
-        """Check that ``place`` is free, and neither inside nor around another object.
+    def check_free(self, identifier: str, path: bytes) -> None:
+        """Check that ``path`` is free, and neither inside nor around another object.
 
         :raises ObjectError: it is not
         """
         with object_errors(self.root, identifier):
-            self._check_place_free(identifier, place)
+            self._check_free(identifier, path)
 
-    def _exists(self, identifier: str, place: bytes) -> ObjectError:
-        what = f"object exists at {decode_fs(place)!r}; use another identifier, or --replace to add a version"
+    def _exists(self, identifier: str, path: bytes) -> ObjectError:
+        what = f"object exists at {decode_fs(path)!r}; use another identifier, or --replace to add a version"
         return ObjectError(self.root, identifier, "exists", what)
 
-    def _check_place_free(self, identifier: str, place: bytes) -> None:
-        parts = place.split(b"/")
+    def _check_free(self, identifier: str, path: bytes) -> None:
+        parts = path.split(b"/")
         for number in range(1, len(parts)):
             above = b"/".join(parts[:number])
             if not self.storage.exists(above):
@@ -550,31 +550,31 @@ class StorageRoot(Store):
                 what = f"{decode_fs(above)!r}, a parent of its path, is not a directory; move it out of the root"
                 raise ObjectError(self.root, identifier, "object-inside", what)
             if declares_object(self.storage, above):
-                what = f"path {decode_fs(place)!r} is inside the object {decode_fs(above)!r}; use another layout"
+                what = f"path {decode_fs(path)!r} is inside the object {decode_fs(above)!r}; use another layout"
                 raise ObjectError(self.root, identifier, "object-inside", what)
-        if not self.storage.exists(place):
+        if not self.storage.exists(path):
             return
-        if not stat.S_ISDIR(self.storage.status(place).st_mode):
-            what = f"path {decode_fs(place)!r} is not a directory; move it out of the storage root"
+        if not stat.S_ISDIR(self.storage.status(path).st_mode):
+            what = f"path {decode_fs(path)!r} is not a directory; move it out of the storage root"
             raise ObjectError(self.root, identifier, "collision", what)
-        entries = self.storage.scan(place)
-        found = self.find_at(identifier, place)  # raises if another object is there
+        entries = self.storage.scan(path)
+        found = self.find_at(identifier, path)  # raises if another object is there
         if found is not None:
-            raise self._exists(identifier, place)
+            raise self._exists(identifier, path)
         if is_object_root(entries):
-            what = f"path {decode_fs(place)!r} contains an object without an inventory; check the store"
+            what = f"path {decode_fs(path)!r} contains an object without an inventory; check the store"
             raise ObjectError(self.root, identifier, "improper", what)
         if entries:
-            what = f"path {decode_fs(place)!r} contains other objects or files; use another layout"
+            what = f"path {decode_fs(path)!r} contains other objects or files; use another layout"
             raise ObjectError(self.root, identifier, "object-inside", what)
 
-    def refuse_too_long(self, identifier: str, place: bytes, longest: bytes) -> None:
-        """Check that every path of an object at ``place`` is short enough.
+    def refuse_too_long(self, identifier: str, path: bytes, longest: bytes) -> None:
+        """Check that every path of an object at ``path`` is short enough.
 
         :param longest: the longest path in it, with a slash before it
         :raises ObjectError: of kind ``bad-name``
         """
-        reason = self.storage.too_long(place + longest)
+        reason = self.storage.too_long(path + longest)
         if reason is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter names, or another layout")
 

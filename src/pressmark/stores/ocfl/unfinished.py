@@ -50,22 +50,20 @@ class UnfinishedVersion(NamedTuple):
     data: bytes
     is_listed: bool
 
-    def problem(self, place: bytes) -> Problem:
-        """Return the problem of the object at ``place``."""
+    def problem(self, path: bytes) -> Problem:
+        """Return the problem of the object at ``path``."""
         what_to_do = "an interrupted change; run pressmark store repair, or change the object again"
         if self.is_listed:
             what = f"{self.name} is complete, but the sidecar is that of an earlier inventory: {what_to_do}"
-            return problem("version-unfinished", os.path.join(place, _INVENTORY), what, code="E060")
+            return problem("version-unfinished", os.path.join(path, _INVENTORY), what, code="E060")
         what = f"{self.name} is complete, but the inventory does not list it: {what_to_do}"
-        return problem("version-unfinished", os.path.join(place, encode_fs(self.name)), what, code="E046")
+        return problem("version-unfinished", os.path.join(path, encode_fs(self.name)), what, code="E046")
 
 
-def find_unfinished(
-    storage: Reader, place: bytes, document: Mapping[str, Any], data: bytes
-) -> UnfinishedVersion | None:
+def find_unfinished(storage: Reader, path: bytes, document: Mapping[str, Any], data: bytes) -> UnfinishedVersion | None:
     """Return the version of an object that an interrupted run left unfinished.
 
-    :param place: the object's directory
+    :param path: the object's directory
     :param document: its inventory
     :param data: the bytes of its inventory
     :return: :data:`None` without one, also if a directory with the name of the next version is not a complete version
@@ -74,9 +72,9 @@ def find_unfinished(
     if not isinstance(head, str) or version_number(head) is None or inventory_errors(document):
         return None
     try:
-        if matches_sidecar(storage, place, document, data):
-            return find_unlisted(storage, place, document, data)
-        return _listed(storage, place, document, data)
+        if matches_sidecar(storage, path, document, data):
+            return find_unlisted(storage, path, document, data)
+        return _listed(storage, path, document, data)
     except OSError:
         return None
 
@@ -101,7 +99,7 @@ def content_of(document: Mapping[str, Any], name: str) -> dict[bytes, str]:
 
 
 def find_unlisted(
-    storage: Reader, place: bytes, before: Mapping[str, Any], data_before: bytes
+    storage: Reader, object_path: bytes, before: Mapping[str, Any], data_before: bytes
 ) -> UnfinishedVersion | None:
     """Return the version after the newest that an inventory of an object lists.
 
@@ -111,9 +109,9 @@ def find_unlisted(
     :raises OSError: there is no such version, or it cannot be read
     """
     name = next_version(before["head"])
-    if name is None or _inventory_of(storage, place, before["head"]) not in (data_before, None):
+    if name is None or _inventory_of(storage, object_path, before["head"]) not in (data_before, None):
         return None
-    directory = os.path.join(place, encode_fs(name))
+    directory = os.path.join(object_path, encode_fs(name))
     data = _read(storage, directory, INVENTORY)
     try:
         document = _parsed(data)
@@ -125,25 +123,25 @@ def find_unlisted(
     usual = {_INVENTORY, encode_fs(sidecar_name(document["digestAlgorithm"]))}
     files = _files(storage, directory)
     if files is None or {os.path.join(directory, file) for file in files - usual} != {
-        os.path.join(place, path) for path in content_of(document, name)
+        os.path.join(object_path, path) for path in content_of(document, name)
     }:
         return None
     return UnfinishedVersion(name, document, data, False)
 
 
-def _listed(storage: Reader, place: bytes, document: Mapping[str, Any], data: bytes) -> UnfinishedVersion | None:
+def _listed(storage: Reader, path: bytes, document: Mapping[str, Any], data: bytes) -> UnfinishedVersion | None:
     """Return the newest version if the object's sidecar is that of the version before it.
 
     :raises OSError: a file cannot be read
     """
     name, algorithm = document["head"], document["digestAlgorithm"]
-    directory = os.path.join(place, encode_fs(name))
+    directory = os.path.join(path, encode_fs(name))
     earlier = next((other for other in document["versions"] if next_version(other) == name), None)
     is_whole = _read(storage, directory, INVENTORY) == data and matches_sidecar(storage, directory, document, data)
-    sidecar = sidecar_digest(_read(storage, place, sidecar_name(algorithm)))
+    sidecar = sidecar_digest(_read(storage, path, sidecar_name(algorithm)))
     if earlier is None or not is_whole or sidecar is None:
         return None
-    before = _inventory_of(storage, place, earlier)
+    before = _inventory_of(storage, path, earlier)
     if before is not None and _digest(algorithm, before) != sidecar:
         return None
     return UnfinishedVersion(name, dict(document), data, True)
@@ -167,10 +165,10 @@ def _extends(document: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     )
 
 
-def _inventory_of(storage: Reader, place: bytes, version: str) -> bytes | None:
+def _inventory_of(storage: Reader, path: bytes, version: str) -> bytes | None:
     """Return the inventory in a version's directory; :data:`None` without one, which is only recommended (W010)."""
     try:
-        return _read(storage, os.path.join(place, encode_fs(version)), INVENTORY)
+        return _read(storage, os.path.join(path, encode_fs(version)), INVENTORY)
     except FileNotFoundError:
         return None
 

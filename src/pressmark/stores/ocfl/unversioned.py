@@ -70,12 +70,12 @@ def _below(storage: Storage, usual: Collection[bytes]) -> Iterator[tuple[bytes, 
     """Yield path and kind of everything below an object's root, except directories that are usual or not empty."""
     waiting = [b""]
     while waiting:
-        place = waiting.pop()
-        entries = storage.scan(place)
-        if not entries and place and place not in usual:
-            yield place, "directory"
+        directory = waiting.pop()
+        entries = storage.scan(directory)
+        if not entries and directory and directory not in usual:
+            yield directory, "directory"
         for entry in entries:
-            path = place + b"/" + entry.name if place else entry.name
+            path = directory + b"/" + entry.name if directory else entry.name
             if entry.kind == "directory":
                 waiting.append(path)
             else:

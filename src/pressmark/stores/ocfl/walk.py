@@ -51,13 +51,13 @@ _USUAL = frozenset({"v1", "v1/content", "v2", "v2/content", "v3", "v3/content"})
 class _Group(NamedTuple):
     """Directories that have not been read yet.
 
-    :ivar place: the directory that contains them
+    :ivar directory: the directory that contains them
     :ivar names: their names
     :ivar start: index of the first one that is not done
     :ivar inside: the object that contains them
     """
 
-    place: bytes
+    directory: bytes
     names: Sequence[bytes]
     start: int
     inside: bytes | None
@@ -135,13 +135,13 @@ class Walk(Generic[T]):
         """Read a few directories of a group and everything below them; return the results in order."""
         out: list[T | Problem | _Group] = []
         names = group.names[group.start : group.start + SIBLINGS]
-        self._siblings(group.place, names, group.inside, out, self._budget, 0)
+        self._siblings(group.directory, names, group.inside, out, self._budget, 0)
         finished = iter(self._finish([item for item in out if not isinstance(item, (Problem, _Group))]))
         return _runs([item if isinstance(item, (Problem, _Group)) else next(finished) for item in out])
 
     def _siblings(
         self,
-        place: bytes,
+        directory: bytes,
         names: Sequence[bytes],
         inside: bytes | None,
         out: list[T | Problem | _Group],
@@ -152,27 +152,27 @@ class Walk(Generic[T]):
         # A call that reads many directories knows no names.
         is_usual = inside is None and not any(is_junk(name, directory=True) for name in names)
         if self._reads is not None and is_usual and budget > 0:
-            return self._batch(self._reads, place, names, out, budget, depth)
+            return self._batch(self._reads, directory, names, out, budget, depth)
         for number, name in enumerate(names):
             if budget <= 0 or depth > DEPTH:
-                out.append(_Group(place, names, number, inside))
+                out.append(_Group(directory, names, number, inside))
                 break
-            budget = self._directory(place + b"/" + name if place else name, inside, out, budget - 1, depth)
+            budget = self._directory(directory + b"/" + name if directory else name, inside, out, budget - 1, depth)
         return budget
 
     def _batch(
         self,
         reads: Reads,
-        place: bytes,
+        directory: bytes,
         names: Sequence[bytes],
         out: list[T | Problem | _Group],
         budget: int,
         depth: int,
     ) -> int:
         """Read directories of the hierarchy as :meth:`_siblings` does, most of them in one call."""
-        batch = self._storage.trees(place, names, reads, marker=OBJECT, clashes=self._clashes, budget=budget)
+        batch = self._storage.trees(directory, names, reads, marker=OBJECT, clashes=self._clashes, budget=budget)
         budget -= len(batch.trees)
-        for path, tree, found in object_trees(batch, place):
+        for path, tree, found in object_trees(batch, directory):
             if found is not None:
                 names_inside = [encode_fs(name) for name in found.directories if name not in _USUAL and "/" not in name]
                 below = [name for name in names_inside if not is_object_directory(name)]
@@ -185,7 +185,7 @@ class Walk(Generic[T]):
                 above, name = os.path.split(path)
                 out.append(_Group(above, [name], 0, None))
         if batch.begun < len(names):
-            out.append(_Group(place, names, batch.begun, None))
+            out.append(_Group(directory, names, batch.begun, None))
             return 0
         return budget
 
@@ -200,36 +200,37 @@ class Walk(Generic[T]):
 
     def _directory(
         self,
-        place: bytes,
+        directory: bytes,
         inside: bytes | None,
         out: list[T | Problem | _Group],
         budget: int,
         depth: int,
     ) -> int:
-        junk = inside is None and any(is_junk(name, directory=True) for name in place.split(b"/"))
+        junk = inside is None and any(is_junk(name, directory=True) for name in directory.split(b"/"))
         try:
-            entries = self._entries(place, inside)
+            entries = self._entries(directory, inside)
         except OSError as error:
-            out.append(problem("junk", place) if junk else problem("unreadable", place, error.strerror or str(error)))
+            kind, message = ("junk", "") if junk else ("unreadable", error.strerror or str(error))
+            out.append(problem(kind, directory, message))
             return budget
         if entries is None:
             return budget
         if is_object_root(entries):
             below = [entry.name for entry in entries if entry.kind == "directory" and not is_object_name(entry)]
-            return self._object(StoredTree(self._storage, place, entries, inside), below, out, budget, depth)
+            return self._object(StoredTree(self._storage, directory, entries, inside), below, out, budget, depth)
         if junk:
-            out.append(problem("junk", place))
+            out.append(problem("junk", directory))
             return budget
         if inside is not None:
             # An unknown directory in an object is reported with the object.
             below = [entry.name for entry in entries if entry.kind == "directory"]
-            return self._siblings(place, below, inside, out, budget, depth + 1) if below else budget
+            return self._siblings(directory, below, inside, out, budget, depth + 1) if below else budget
         if not entries:
-            out.append(problem("directory-empty", place))
+            out.append(problem("directory-empty", directory))
             return budget
-        return self._siblings(place, self._folders(place, entries, out), None, out, budget, depth + 1)
+        return self._siblings(directory, self._folders(directory, entries, out), None, out, budget, depth + 1)
 
-    def _entries(self, place: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
+    def _entries(self, directory: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
         """Return the entries of a directory, or :data:`None` if another run has removed it since its name was read.
 
         The hierarchy contains only directories. One with other entries, or none, is read again until two looks agree: a
@@ -239,16 +240,16 @@ class Walk(Generic[T]):
         """
 
         try:
-            found = self._scan(place)
+            found = self._scan(directory)
         except FileNotFoundError:
             pass
         else:
             if self._is_usual(found, inside):
                 return found
-        return self._settled_entries(place, inside)
+        return self._agreed_entries(directory, inside)
 
-    def _scan(self, place: bytes) -> list[DirectoryEntry]:
-        entries, is_ignored = self._storage.scan(place), self._ignored
+    def _scan(self, directory: bytes) -> list[DirectoryEntry]:
+        entries, is_ignored = self._storage.scan(directory), self._ignored
         return entries if is_ignored is None else [entry for entry in entries if not is_ignored(entry.name)]
 
     @staticmethod
@@ -257,13 +258,13 @@ class Walk(Generic[T]):
             return True
         return bool(entries) and all(entry.kind == "directory" for entry in entries)
 
-    def _settled_entries(self, place: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
+    def _agreed_entries(self, directory: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
         def look() -> list[DirectoryEntry] | FileNotFoundError | None:
             try:
-                return self._scan(place)
+                return self._scan(directory)
             except FileNotFoundError as error:
                 # Still listed: it was created again, or cannot be read.
-                return error if self._is_listed(place) else None
+                return error if self._is_listed(directory) else None
 
         def is_fine(entries: list[DirectoryEntry] | FileNotFoundError | None) -> bool:
             return entries is None or (not isinstance(entries, FileNotFoundError) and self._is_usual(entries, inside))
@@ -276,8 +277,8 @@ class Walk(Generic[T]):
             raise found
         return found
 
-    def _is_listed(self, place: bytes) -> bool:
-        above, name = os.path.split(place)
+    def _is_listed(self, directory: bytes) -> bool:
+        above, name = os.path.split(directory)
         try:
             return any(entry.name == name for entry in self._storage.scan(above))
         except FileNotFoundError:
@@ -285,7 +286,7 @@ class Walk(Generic[T]):
 
     def _folders(
         self,
-        place: bytes,
+        directory: bytes,
         entries: Sequence[DirectoryEntry],
         out: list[T | Problem | _Group],
     ) -> list[bytes]:
@@ -295,12 +296,12 @@ class Walk(Generic[T]):
             if entry.kind == "directory":
                 folders.append(entry.name)
                 continue
-            path = place + b"/" + entry.name if place else entry.name
+            path = directory + b"/" + entry.name if directory else entry.name
             if entry.is_link:
                 out.append(problem("symbolic-link", path))
             elif entry.kind == "special":
                 out.append(problem("special-file", path))
-            elif place:  # any file may be in the root itself
+            elif directory:  # any file may be in the root itself
                 if is_junk(entry.name):
                     out.append(problem("junk", path, "OCFL does not allow files here (E072)"))
                 elif entry.name == b"inventory.json":
@@ -309,9 +310,8 @@ class Walk(Generic[T]):
                 else:
                     out.append(problem("file-stray", path, code="E072"))
         if self._clashes:
-            out += [
-                problem("case-clash", place + b"/" + one if place else one, what) for one, what in _clashes(folders)
-            ]
+            above = directory + b"/" if directory else b""
+            out += [problem("case-clash", above + one, what) for one, what in _clashes(folders)]
         return folders
 
     def _top(self) -> list[T | Problem | _Group]:
@@ -374,7 +374,7 @@ def walk_objects(
         return StoreObject(identifier, path, not problems, None, problems)
 
     def compare(found: list[StoreObject]) -> list[StoreObject]:
-        """Add what is wrong with the places of objects."""
+        """Add what is wrong with the paths of objects."""
         identifiers = [one.id for one in found if one.id is not None]
         if not around and len(identifiers) == len(found) and in_place([one.path for one in found], identifiers):
             return found

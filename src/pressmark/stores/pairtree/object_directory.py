@@ -62,18 +62,18 @@ class Contents(NamedTuple):
         return first is not None and first.kind == "directory" and len(decode_fs(first.name)) > 2
 
 
-def contents(directory: bytes, place: str, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
+def contents(directory: bytes, ppath: str, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
     """Classify the entries of a directory of the tree.
 
-    :param place: its path below pairtree_root; empty for pairtree_root itself
+    :param ppath: its path below pairtree_root; empty for pairtree_root itself
     :param follow: follow symbolic links
     :param ignore: globs of names to ignore, unless they extend a ppath
     :raises OSError: the directory cannot be read
     """
     ignored = glob_matcher(ignore) if ignore else None
-    extends = not is_morty(place)
+    extends = not is_morty(ppath)
     # An encapsulating directory with the name of the object is the object, even if systems also use this name.
-    cleaned = place.replace("/", "")
+    cleaned = ppath.replace("/", "")
     found = Contents([], [], [], [], [], [], [])
     for entry in scan(directory, follow=follow):
         name = decode_fs(entry.name)
@@ -90,7 +90,7 @@ def contents(directory: bytes, place: str, *, follow: bool = True, ignore: Seque
             found.links.append(entry)
         elif entry.is_junk and name != cleaned:
             found.strays.append((entry.name, "junk"))
-        elif entry.kind in ("file", "special") and not place:
+        elif entry.kind in ("file", "special") and not ppath:
             found.strays.append((entry.name, "root-file"))
         else:
             found.members.append(entry)
@@ -102,14 +102,14 @@ def is_morty(path: str) -> bool:
     return len(path.rpartition("/")[2]) == 1
 
 
-def unreached(found: Contents, place: str) -> list[bytes]:
+def unreached(entries: Contents, ppath: str) -> list[bytes]:
     """Return the links without a target whose names could extend the ppath.
 
     The target may be temporarily unavailable: a file system that is not mounted, or a server that does not answer.
     """
-    if is_morty(place):
+    if is_morty(ppath):
         return []
-    return [entry.name for entry in found.members if entry.kind == "dangling" and len(decode_fs(entry.name)) <= 2]
+    return [entry.name for entry in entries.members if entry.kind == "dangling" and len(decode_fs(entry.name)) <= 2]
 
 
 # --- encapsulation ----------------------------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ class PairtreeStore(WalkedStore):
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
         """Encapsulate all objects, complete interrupted changes, and remove empty ppaths.
 
-        The files of an object that is not properly encapsulated are moved to a directory ``obj`` in the same place;
+        The files of an object that is not properly encapsulated are moved to a directory ``obj`` beside them;
         identifiers, ppaths and contents do not change (section 2). A second repair changes nothing. Ambiguous problems
         are reported and not changed.
 
@@ -176,14 +176,14 @@ class PairtreeStore(WalkedStore):
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
-    def _place(self, identifier: str | bytes) -> str:
+    def _ppath(self, identifier: str | bytes) -> str:
         if self.dialect is None:
             return self.layout.map_id(identifier)
         self.layout.map_id(identifier)  # refuses invalid identifiers
         whole = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         return dialects.path(self.dialect, whole.removeprefix(self.prefix))
 
-    def _existing_place(self, identifier: str | bytes | StoreObject, spellings: Spellings | None = None) -> str | None:
+    def _existing_path(self, identifier: str | bytes | StoreObject, spellings: Spellings | None = None) -> str | None:
         """Return the ppath of the object with an identifier, in whatever spelling; :data:`None` without such an object.
 
         :param identifier: or a record, whose path is returned
@@ -191,88 +191,88 @@ class PairtreeStore(WalkedStore):
         :raises IdentifierError: the identifier has no path in a Pairtree
         """
         if isinstance(identifier, StoreObject):
-            place = identifier.path.removeprefix(ROOT).lstrip("/")
+            ppath = identifier.path.removeprefix(ROOT).lstrip("/")
             with object_errors(self.root, identifier.id or identifier.path):
-                return place if self.walk.is_object(place) else None
-        place = self._place(identifier)
+                return ppath if self.walk.is_object(ppath) else None
+        ppath = self._ppath(identifier)
         with object_errors(self.root, identifier):
-            found = [place] if self._is_listed(place) and self.walk.is_object(place) else []
+            ppaths = [ppath] if self._is_listed(ppath) and self.walk.is_object(ppath) else []
             # A path of a dialect has one spelling.
             if self.dialect is None:
-                others = (spellings or Spellings(self.walk.tree)).others(place)
-                found += [other for other in others if self.walk.is_object(other)]
-        if len(found) > 1:
-            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in found])
-        return found[0] if found else None
+                others = (spellings or Spellings(self.walk.tree)).others(ppath)
+                ppaths += [other for other in others if self.walk.is_object(other)]
+        if len(ppaths) > 1:
+            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in ppaths])
+        return ppaths[0] if ppaths else None
 
-    def _is_listed(self, place: str) -> bool:
+    def _is_listed(self, ppath: str) -> bool:
         """Return whether a ppath is not the one of another identifier, on a file system that ignores case."""
-        return not is_case_insensitive(self.walk.tree) or existing_spelling(self.walk.tree, encode_fs(place)) is None
+        return not is_case_insensitive(self.walk.tree) or existing_spelling(self.walk.tree, encode_fs(ppath)) is None
 
     def at(self, path: str) -> StoreObject | None:
-        place = path.removeprefix(f"{ROOT}/").rstrip("/")
-        *above, last = place.split("/")
-        if place == path.rstrip("/") or not all(len(name) == 2 for name in above) or not 1 <= len(last) <= 2:
+        ppath = path.removeprefix(f"{ROOT}/").rstrip("/")
+        *above, last = ppath.split("/")
+        if ppath == path.rstrip("/") or not all(len(name) == 2 for name in above) or not 1 <= len(last) <= 2:
             return None
-        return None if {".", ".."} & {*above, last} else self.walk.record_at(place)
+        return None if {".", ".."} & {*above, last} else self.walk.record_at(ppath)
 
     def get(self, identifier: str | bytes) -> StoredObject:
-        return self._stored(identifier, self._existing_place(identifier))
+        return self._stored(identifier, self._existing_path(identifier))
 
     def locate(self, record: StoreObject) -> StoredObject:
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
-    def _stored(self, identifier: str | bytes, place: str | None) -> StoredObject:
-        if place is None:
+    def _stored(self, identifier: str | bytes, ppath: str | None) -> StoredObject:
+        if ppath is None:
             raise self._missing(identifier)
         # Making each path absolute would take a tenth of the time for small objects.
         tree = self.walk.tree if os.path.isabs(self.walk.tree) else os.path.abspath(self.walk.tree)
-        directory = os.path.join(tree, encode_fs(place)) if place else tree
+        directory = os.path.join(tree, encode_fs(ppath)) if ppath else tree
         with object_errors(self.root, identifier):
             for _ in range(TRIES):
-                found = self.walk.contents(place)
-                if found is None or REPLACED not in found.ours:
+                entries = self.walk.contents(ppath)
+                if entries is None or REPLACED not in entries.ours:
                     replaced = []
                     break
                 # The object may have been moved between the two checks.
                 replaced = replaced_names(directory)
-                names = {entry.name for entry in found.members}
+                names = {entry.name for entry in entries.members}
                 if (names or replaced) and names.isdisjoint(replaced):
                     break
-            if found is None:
-                raise self._missing(identifier, place)
+            if entries is None:
+                raise self._missing(identifier, ppath)
             shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
-            if replaced or REPAIRING in found.ours:
-                return self._between(shown_id, directory, found, replaced)
-            if not found.members:
-                raise self._missing(identifier, place)
+            if replaced or REPAIRING in entries.ours:
+                return self._between(shown_id, directory, entries, replaced)
+            if not entries.members:
+                raise self._missing(identifier, ppath)
             links = "follow" if self._follow else "refuse"
-            if place and found.is_one_directory:
-                return StoredObject(self.root, shown_id, os.path.join(directory, found.members[0].name), None, links)
-            return StoredObject(self.root, shown_id, directory, [entry.name for entry in found.members], links)
+            if ppath and entries.is_one_directory:
+                return StoredObject(self.root, shown_id, os.path.join(directory, entries.members[0].name), None, links)
+            return StoredObject(self.root, shown_id, directory, [entry.name for entry in entries.members], links)
 
-    def _between(self, identifier: str, directory: bytes, found: Contents, replaced: list[bytes]) -> StoredObject:
+    def _between(self, identifier: str, directory: bytes, entries: Contents, replaced: list[bytes]) -> StoredObject:
         """Return an object between two steps of a change.
 
-        :param directory: the last directory of its ppath, with the content ``found``
+        :param directory: the last directory of its ppath, with the content ``entries``
         :param replaced: the names of the object that were put aside
         """
         links = "follow" if self._follow else "refuse"
         aside = os.path.join(directory, REPLACED)
-        members = [entry.name for entry in found.members]
-        if REPAIRING in found.ours or members:
+        members = [entry.name for entry in entries.members]
+        if REPAIRING in entries.ours or members:
             # The object is complete, in several directories.
             parts: list[Folder] = [(directory, members)]
-            parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in found.ours else []
+            parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in entries.ours else []
             parts += [(aside, replaced)] if replaced else []
             return InterruptedObject(self.root, identifier, directory, parts, links)
         if len(replaced) == 1 and os.path.isdir(os.path.join(aside, replaced[0])):
             return StoredObject(self.root, identifier, os.path.join(aside, replaced[0]), None, links)
         return StoredObject(self.root, identifier, aside, replaced, links)
 
-    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
-        place = self._place(identifier) if place is None else place
-        return ObjectError(self.root, identifier, "missing", f"object not found at {ROOT}/{place}")
+    def _missing(self, identifier: str | bytes, ppath: str | None = None) -> ObjectError:
+        ppath = self._ppath(identifier) if ppath is None else ppath
+        return ObjectError(self.root, identifier, "missing", f"object not found at {ROOT}/{ppath}")
 
     def put(
         self,
@@ -299,10 +299,10 @@ class PairtreeStore(WalkedStore):
         return self._put(identifier, source, replace, mode, links, exclude, compare, **options)
 
     def writer(
-        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> PairtreeWriter:
         self.refuse_changes()
-        return PairtreeWriter(self, mode, links, replace, durable_places=durable_places)
+        return PairtreeWriter(self, mode, links, replace, durable_names=durable_names)
 
     def refuse_changes(self) -> None:
         if self.dialect is not None:
@@ -312,32 +312,32 @@ class PairtreeStore(WalkedStore):
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
         self.refuse_changes()
-        place = self._existing_place(identifier)
-        given = None
+        ppath = self._existing_path(identifier)
+        recorded = None
         if isinstance(identifier, StoreObject):
-            given, identifier = identifier.path.removeprefix(f"{ROOT}/"), identifier.id or identifier.path
-        if place is None:
-            raise self._missing(identifier, given)
-        walk, ppath = self.walk, encode_fs(place)
-        directory = os.path.join(walk.tree, ppath)
-        walk.refuse_links(identifier, place)
+            recorded, identifier = identifier.path.removeprefix(f"{ROOT}/"), identifier.id or identifier.path
+        if ppath is None:
+            raise self._missing(identifier, recorded)
+        walk, encoded = self.walk, encode_fs(ppath)
+        directory = os.path.join(walk.tree, encoded)
+        walk.refuse_links(identifier, ppath)
         to = removal.new_path()
         with removal.staging.lock():
             try:
-                found = walk.finish(identifier, place)
+                entries = walk.finish(identifier, ppath)
             except FileNotFoundError:
-                raise self._missing(identifier, place) from None
-            if not found.members:
-                raise self._missing(identifier, place)
+                raise self._missing(identifier, ppath) from None
+            if not entries.members:
+                raise self._missing(identifier, ppath)
             if check is not None:
                 check()
-            if len(found.members) > 1:
+            if len(entries.members) > 1:
                 # Then it can be removed in one step.
-                encapsulate(directory, found.members)
-            name = OBJECT if len(found.members) > 1 else found.members[0].name
+                encapsulate(directory, entries.members)
+            name = OBJECT if len(entries.members) > 1 else entries.members[0].name
             os.rename(os.path.join(directory, name), to)
-            prune_empty_parents(walk.tree, ppath, strict=False)
-        return above(walk.tree, os.path.join(ppath, name))
+            prune_empty_parents(walk.tree, encoded, strict=False)
+        return above(walk.tree, os.path.join(encoded, name))
 
 
 class PairtreeWriter(CopyingWriter):
@@ -351,16 +351,16 @@ class PairtreeWriter(CopyingWriter):
     _walk: Walk
 
     def __init__(
-        self, store: PairtreeStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
+        self, store: PairtreeStore, mode: CopyMode, links: str, replace: bool, *, durable_names: bool = True
     ) -> None:
-        super().__init__(store, mode, links, replace, durable_places=durable_places)
+        super().__init__(store, mode, links, replace, durable_names=durable_names)
         self._spellings = Spellings(self._base, keeps=True)
 
     def begin(
         self,
         identifier: str | bytes,
         source: ObjectSource,
-        place: bytes | None = None,
+        destination: bytes | None = None,
         *,
         encapsulation: str | None = None,
         links: str | None = None,
@@ -374,19 +374,20 @@ class PairtreeWriter(CopyingWriter):
         :param check: as for :class:`Staged`
         :param copying: options of :class:`~pressmark.stores.object_sources.SourceCopy`
         """
-        if place is None or encapsulation is not None or exists(os.path.join(self._base, os.path.dirname(place))):
-            place = encode_fs("/".join(self._place(identifier, encapsulation)))
+        directory = os.path.join(self._base, os.path.dirname(destination or b""))
+        if destination is None or encapsulation is not None or exists(directory):
+            destination = encode_fs("/".join(self._destination(identifier, encapsulation)))
         with object_errors(self._name, identifier):
             check_source(source)
             new = self.new_path()
         copy = SourceCopy(source, new, links or self._links, **copying)
-        return StagedCopy(identifier, place, new, copy, check)
+        return StagedCopy(identifier, destination, new, copy, check)
 
     def _complete(self, staged: StagedCopy) -> None:
         assert staged.copy is not None
         staged.longest = staged.copy.longest
-        place, name = map(decode_fs, os.path.split(staged.place))
-        self._refuse_too_long(staged.identifier, place, name, staged.longest)
+        ppath, name = map(decode_fs, os.path.split(staged.destination))
+        self._refuse_too_long(staged.identifier, ppath, name, staged.longest)
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> None:
         """Publish a directory on the same file system as an encapsulating directory, without copying it.
@@ -394,88 +395,88 @@ class PairtreeWriter(CopyingWriter):
         :raises ObjectError: it cannot be stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this tree
         """
-        place, name = self._place(identifier, encapsulation)
+        ppath, name = self._destination(identifier, encapsulation)
         with object_errors(self._name, identifier):
             longest = longest_inside(directory)
-        staged = StagedCopy(identifier, encode_fs(f"{place}/{name}"), directory, longest=longest)
+        staged = StagedCopy(identifier, encode_fs(f"{ppath}/{name}"), directory, longest=longest)
         self._identify([staged])
         self._waiting.append(staged)
 
-    def _place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
+    def _destination(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
         """Return the ppath of an object to store: that of the existing object, in whatever spelling, or a new one.
 
         :return: also the name of its encapsulating directory
         :raises ObjectError: of kind ``exists``, unless objects are replaced; or of kind ``duplicate-id``
         """
-        place, name = self._new_place(identifier, encapsulation)
+        ppath, name = self._new_destination(identifier, encapsulation)
         with object_errors(self._name, identifier):
-            existing = self._store._existing_place(identifier, self._spellings)
+            existing = self._store._existing_path(identifier, self._spellings)
             if existing is None:
-                return place, name
+                return ppath, name
             if not self._replaces:
                 raise self._exists(identifier, existing)
             self._walk.refuse_links(identifier, existing)
             return existing, name
 
-    def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
+    def _new_destination(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
         """Return the ppath of a new object, and the name of its encapsulating directory."""
-        place, _, name = self._store.layout.object_path(identifier).rpartition("/")
+        ppath, _, name = self._store.layout.object_path(identifier).rpartition("/")
         if encapsulation is not None:
             name = encapsulation
             if not _encapsulates(encode_fs(name)):
                 reason = f"{quoted(name)} cannot be the name of an encapsulating directory"
                 way_out = "use a name of at least three characters that does not begin with pairtree"
                 raise ObjectError(self._name, identifier, "bad-name", f"{reason}; {way_out}")
-        too_much = too_long(self._base, encode_fs(f"{place}/{name}"))
+        too_much = too_long(self._base, encode_fs(f"{ppath}/{name}"))
         if too_much:
             raise ObjectError(self._name, identifier, "bad-name", f"{too_much}; use a shorter identifier")
-        return place, name
+        return ppath, name
 
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
-        found = self._store.layout.object_paths([identifier for identifier, _source in objects])
+        paths = self._store.layout.object_paths([identifier for identifier, _source in objects])
         others = self._spellings.others
         with store_errors(self._base):
             # An object that may exist in another spelling is looked for one by one.
-            return [None if path and any(others(path.rpartition("/")[0])) else path for path in found]
+            return [None if path and any(others(path.rpartition("/")[0])) else path for path in paths]
 
     def _move_checked(self, staged: StagedCopy) -> None:
-        identifier, (place, name) = staged.identifier, map(decode_fs, os.path.split(staged.place))
-        ppath = encode_fs(place)
-        directory = os.path.join(self._base, ppath)
-        link = self._walk.link(place)
+        identifier, (ppath, name) = staged.identifier, map(decode_fs, os.path.split(staged.destination))
+        encoded = encode_fs(ppath)
+        directory = os.path.join(self._base, encoded)
+        link = self._walk.link(ppath)
         if link is not None:
             reason = f"{link} is a symbolic link that is not followed; replace the link with its target"
             raise ObjectError(self._name, identifier, "collision", reason)
-        self._refuse_other_case(identifier, ppath)
+        self._refuse_other_case(identifier, encoded)
         try:
-            make_parents(self._base, ppath)
-            found = self._walk.finish(identifier, place)
-            if not found.members:
-                self._refuse_too_long(identifier, place, name, staged.longest)
+            make_parents(self._base, encoded)
+            entries = self._walk.finish(identifier, ppath)
+            if not entries.members:
+                self._refuse_too_long(identifier, ppath, name, staged.longest)
                 rename_new(staged.path, os.path.join(directory, encode_fs(name)))
             elif self._replaces:
-                self._walk.refuse_links(identifier, place)
-                name = decode_fs(found.members[0].name) if found.is_one_directory else decode_fs(OBJECT)
-                self._refuse_too_long(identifier, place, name, staged.longest)
-                if not found.is_one_directory:
-                    encapsulate(directory, found.members)
+                self._walk.refuse_links(identifier, ppath)
+                name = decode_fs(entries.members[0].name) if entries.is_one_directory else decode_fs(OBJECT)
+                self._refuse_too_long(identifier, ppath, name, staged.longest)
+                if not entries.is_one_directory:
+                    encapsulate(directory, entries.members)
                 self._replace(staged.path, directory, encode_fs(name))
             else:
-                raise self._exists(identifier, place)
+                raise self._exists(identifier, ppath)
         except BaseException as error:
-            prune_empty_parents(self._base, ppath, strict=False)
+            prune_empty_parents(self._base, encoded, strict=False)
             if isinstance(error, NotADirectoryError):
                 reason = "its ppath is blocked by a file; repair the store first"
                 raise ObjectError(self._name, identifier, "collision", reason) from None
             raise
-        staged.place = encode_fs(f"{place}/{name}")
+        staged.destination = encode_fs(f"{ppath}/{name}")
 
-    def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
-        reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
+    def _exists(self, identifier: str | bytes, ppath: str) -> ObjectError:
+        reason = f"object exists at {ROOT}/{ppath}; use another identifier, or --replace"
         return ObjectError(self._name, identifier, "exists", reason)
 
-    def _refuse_too_long(self, identifier: str | bytes, place: str, name: str, longest: bytes) -> None:
-        reason = too_long(self._base, encode_fs(f"{place}/{name}") + longest)
+    def _refuse_too_long(self, identifier: str | bytes, ppath: str, name: str, longest: bytes) -> None:
+        reason = too_long(self._base, encode_fs(f"{ppath}/{name}") + longest)
         if reason is not None:
             raise ObjectError(self._name, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
 
@@ -494,11 +495,11 @@ class PairtreeWriter(CopyingWriter):
             os.rename(aside, self.staging / b"replaced")
 
     def _record(self, staged: StagedCopy) -> StoreObject:
-        place, name = map(decode_fs, os.path.split(staged.place))
+        ppath, name = map(decode_fs, os.path.split(staged.destination))
         if staged.text is None or not staged.text.isascii():
-            identifier, problems = self._walk.identified(place)
-            return StoreObject(identifier, f"{ROOT}/{place}", True, name, tuple(problems))
-        return StoreObject(staged.text, f"{ROOT}/{place}", True, name, ())
+            identifier, problems = self._walk.identified(ppath)
+            return StoreObject(identifier, f"{ROOT}/{ppath}", True, name, tuple(problems))
+        return StoreObject(staged.text, f"{ROOT}/{ppath}", True, name, ())
 
 
 def _encapsulates(name: bytes) -> bool:

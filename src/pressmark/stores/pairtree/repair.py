@@ -65,25 +65,25 @@ def _mend(walk: Walk, run: Repairs, item: Item) -> bool:
 
 def _gather(walk: Walk, run: Repairs, item: StoreObject) -> Iterator[RepairStep]:
     """Encapsulate one object."""
-    place, path = item.path.removeprefix(f"{ROOT}/"), encode_fs(item.path)
+    ppath, path = item.path.removeprefix(f"{ROOT}/"), encode_fs(item.path)
     directory = os.path.join(walk.base, path)
-    found = walk.contents(place)
-    if found is None:
+    entries = walk.contents(ppath)
+    if entries is None:
         return  # removed meanwhile
-    if not found.ours and (found.is_one_directory or not found.members):
+    if not entries.ours and (entries.is_one_directory or not entries.members):
         return  # already repaired
-    if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
+    if any(entry.name in (REPAIRING, REPLACED) for entry in entries.reserved):
         return  # the name is in use by another program
-    if unreached(found, item.path):
+    if unreached(entries, item.path):
         return  # they may lead to a branch of the tree
-    broken = unmovable(directory, found.members)
+    broken = unmovable(directory, entries.members)
     if broken:
         run.stuck += [problem("link-unmoved", path + b"/" + name) for name in broken]
         return
-    step = RepairStep("finish" if found.ours else "encapsulate", path, tuple(entry.name for entry in found.members))
+    step = RepairStep("finish" if entries.ours else "encapsulate", path, tuple(entry.name for entry in entries.members))
     if not run.dry_run:
-        if found.ours:
-            found = walk.finish(item.id or "", place)
-        if found.members and not found.is_one_directory:
-            encapsulate(directory, found.members)
+        if entries.ours:
+            entries = walk.finish(item.id or "", ppath)
+        if entries.members and not entries.is_one_directory:
+            encapsulate(directory, entries.members)
     yield step

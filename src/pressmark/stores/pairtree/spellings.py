@@ -39,14 +39,14 @@ class Spellings:
         self._tree = tree
         self._kept: dict[str, _Names | None] | None = {} if keeps else None
 
-    def others(self, place: str) -> Iterator[str]:
+    def others(self, ppath: str) -> Iterator[str]:
         """Yield the ppaths that decode to the same bytes as a canonical one, if there are directories of these names.
 
         :raises OSError: a directory of the tree cannot be read
         """
         wanted = b""
         above = spelled = ""
-        for part in place.split("/"):
+        for part in ppath.split("/"):
             names = self._names(above)
             if names is None:
                 return
@@ -54,7 +54,7 @@ class Spellings:
             pending = spelled[-2:][spelled[-2:].find("^") :] if "^" in spelled[-2:] else ""
             candidates = names[0] if pending else names[1]
             if candidates:
-                wanted = wanted or encode_fs(unclean(place.replace("/", "")))
+                wanted = wanted or encode_fs(unclean(ppath.replace("/", "")))
                 done = len(spelled) - len(pending) - 2 * (spelled.count("^") - bool(pending))
                 own = encode_fs(part)
                 yield from self._below(above, [one for one in candidates if one != own], wanted, done, pending.encode())
@@ -72,32 +72,32 @@ class Spellings:
             if read is None or not _is_short(name):
                 continue
             text = decode_fs(name)
-            place = f"{above}/{text}" if above else text
+            ppath = f"{above}/{text}" if above else text
             if read == (len(wanted), b""):
-                yield place
+                yield ppath
             elif len(text) == 2:  # a shorter name ends the ppath
-                below = self._names(place)
+                below = self._names(ppath)
                 if below is not None:
-                    yield from self._below(place, below[0], wanted, *read)
+                    yield from self._below(ppath, below[0], wanted, *read)
 
-    def _names(self, place: str) -> _Names | None:
+    def _names(self, ppath: str) -> _Names | None:
         """Return the names in a directory, and those of them that may extend a ppath and are not plain.
 
         :return: :data:`None` without such a directory
         """
         if self._kept is None:
-            return self._list(place)
+            return self._list(ppath)
         # Without a second look-up: another thread may clear it.
-        names = self._kept.get(place, _UNKNOWN)
+        names = self._kept.get(ppath, _UNKNOWN)
         if names is _UNKNOWN:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            names = self._kept[place] = self._list(place)
+            names = self._kept[ppath] = self._list(ppath)
         return names
 
-    def _list(self, place: str) -> _Names | None:
+    def _list(self, ppath: str) -> _Names | None:
         try:
-            listed = os.listdir(os.path.join(self._tree, encode_fs(place)))
+            listed = os.listdir(os.path.join(self._tree, encode_fs(ppath)))
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # no walk can read it either
             return None
         return listed, [name for name in filterfalse(_is_plain, listed) if _is_short(name)]

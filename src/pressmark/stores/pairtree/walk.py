@@ -55,16 +55,16 @@ SHOWN_NAMES = 5
 class Work:
     """Directories to read, with everything below them.
 
-    :ivar places: relative to the root, in order
+    :ivar ppaths: relative to the root, in order
     """
 
-    places: list[str]
+    ppaths: list[str]
 
     def cut(self, threads: int) -> tuple[Work, Work | None]:
         """Return a share for each thread, and one to spare: see :func:`pressmark.fs.walk.ordered_tree`."""
-        share = len(self.places) if threads == 1 else -(-len(self.places) // (threads + 1))
-        left = self.places[share:]
-        return (Work(self.places[:share]), Work(left)) if left else (self, None)
+        share = len(self.ppaths) if threads == 1 else -(-len(self.ppaths) // (threads + 1))
+        left = self.ppaths[share:]
+        return (Work(self.ppaths[:share]), Work(left)) if left else (self, None)
 
 
 # Results of a part of the tree, or work still to be done.
@@ -118,11 +118,11 @@ class Walk(StoreWalk):
         yield from self._walk(below, resolve_threads(threads))
 
     def again(self, item: Item) -> list[Item]:
-        """Return the object in the place of an item now, or everything there if the item is a problem."""
-        found, below = self._looked_at(decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/"))
+        """Return the object at the path of an item now, or everything there if the item is a problem."""
+        items, below = self._looked_at(decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/"))
         if isinstance(item, StoreObject):
-            return [one for one in found if encode_fs(one.path) == encode_fs(item.path)]
-        return [*found, *self._walk(below, 1)]
+            return [one for one in items if encode_fs(one.path) == encode_fs(item.path)]
+        return [*items, *self._walk(below, 1)]
 
     def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
         """Add the problem that another ppath has the same identifier; one of the two is not canonical."""
@@ -150,43 +150,43 @@ class Walk(StoreWalk):
     def _look_through(self, work: Work) -> list[Part]:
         """Read directories and those below them, within the budget; return the results and the remaining work."""
         parts: list[Part] = []
-        places = work.places
+        ppaths = work.ppaths
         budget = BUDGET
-        while places and budget > 0:
-            plain = next((n for n, place in enumerate(places) if not place.rpartition("/")[2].isascii()), len(places))
+        while ppaths and budget > 0:
+            plain = next((n for n, ppath in enumerate(ppaths) if not ppath.rpartition("/")[2].isascii()), len(ppaths))
             if not plain:
-                self._defer(places[0], parts)
-                places = places[1:]
+                self._defer(ppaths[0], parts)
+                ppaths = ppaths[1:]
                 budget -= 1
                 continue
-            packed, _ = self._kernels.ByteColumn.from_texts(places[:plain])
-            found, names, rest = self._kernels.scan_pairtree(self.tree, packed, self._follow, budget)
+            packed, _ = self._kernels.ByteColumn.from_texts(ppaths[:plain])
+            proper, names, rest = self._kernels.scan_pairtree(self.tree, packed, self._follow, budget)
             left = rest.to_texts()
             # The number of directories read is at least the number of results.
-            budget = 0 if left else budget - max(len(found), plain)
-            places = left + places[plain:]
-            self._take_in(found.to_texts(), names.to_texts(), parts)
-        if places:
-            parts.append(Work(places))
+            budget = 0 if left else budget - max(len(proper), plain)
+            ppaths = left + ppaths[plain:]
+            self._take_in(proper.to_texts(), names.to_texts(), parts)
+        if ppaths:
+            parts.append(Work(ppaths))
         return parts
 
-    def _take_in(self, places: list[str], names: list[str], parts: list[Part]) -> None:
-        """Add the kernel's results to ``parts``: objects in batches, and deferred directories in their place."""
+    def _take_in(self, ppaths: list[str], names: list[str], parts: list[Part]) -> None:
+        """Add the kernel's results to ``parts``: objects in batches, and deferred directories where they belong."""
         # An ignored name, or junk, may be the only one that the kernel has seen.
         ignored = {index for index, name in enumerate(names) if is_junk_directory(name)}
         if self.ignore:
             ignored.update(index for index, name in enumerate(names) if self.is_ignored(name))
         if "" not in names and not ignored:
-            self._append(parts, self._proper(places, names))
+            self._append(parts, self._proper(ppaths, names))
             return
         start = 0
         for index, name in enumerate(names):
             if not name or index in ignored:
-                self._append(parts, self._proper(places[start:index], names[start:index]))
+                self._append(parts, self._proper(ppaths[start:index], names[start:index]))
                 # The kernel has read the directories below a name, but not those below a deferred directory.
-                self._defer(places[index], parts, descend=not name)
+                self._defer(ppaths[index], parts, descend=not name)
                 start = index + 1
-        self._append(parts, self._proper(places[start:], names[start:]))
+        self._append(parts, self._proper(ppaths[start:], names[start:]))
 
     @staticmethod
     def _append(parts: list[Part], items: list[Item]) -> None:
@@ -196,57 +196,57 @@ class Walk(StoreWalk):
         elif items:
             parts.append(items)
 
-    def _defer(self, place: str, parts: list[Part], *, descend: bool = True) -> None:
+    def _defer(self, ppath: str, parts: list[Part], *, descend: bool = True) -> None:
         require_use()
-        items, below = self._looked_at(place)
+        items, below = self._looked_at(ppath)
         self._append(parts, items)
-        if below.places and descend:
+        if below.ppaths and descend:
             parts.append(below)
 
-    def _proper(self, places: list[str], names: list[str]) -> list[Item]:
+    def _proper(self, ppaths: list[str], names: list[str]) -> list[Item]:
         """Return the properly encapsulated objects of a batch."""
-        if not places:
+        if not ppaths:
             return []
-        paths = [f"{ROOT}/{place}" for place in places]
-        identifiers = self._plain_identifiers(places)
+        paths = [f"{ROOT}/{ppath}" for ppath in ppaths]
+        identifiers = self._plain_identifiers(ppaths)
         if identifiers is not None:
             # Calling the NamedTuple takes twice as long.
             make = partial(tuple.__new__, StoreObject)
             unreadable = map(self._unreadable_in, paths, names) if self.readable else repeat(())
             no_change = (repeat(None), repeat(None), repeat(False))
             return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable, *no_change)))
-        found: list[Item] = []
-        for place, path, name in zip(places, paths, names, strict=True):
-            identifier, problems = self.identified(place)
-            found.append(StoreObject(identifier, path, True, name, (*problems, *self._unreadable_in(path, name))))
-        return found
+        items: list[Item] = []
+        for ppath, path, name in zip(ppaths, paths, names, strict=True):
+            identifier, problems = self.identified(ppath)
+            items.append(StoreObject(identifier, path, True, name, (*problems, *self._unreadable_in(path, name))))
+        return items
 
-    def _unreadable_among(self, path: str, found: Contents) -> tuple[Problem, ...]:
+    def _unreadable_among(self, path: str, entries: Contents) -> tuple[Problem, ...]:
         """Return a problem for each unreadable file in the object of a directory; empty unless requested."""
-        members = [decode_fs(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
-        return self._unreadable_in(path, *members, *map(decode_fs, found.ours))
+        members = [decode_fs(entry.name) for entry in entries.members if entry.kind in ("directory", "file")]
+        return self._unreadable_in(path, *members, *map(decode_fs, entries.ours))
 
-    def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
+    def _unreadable_in(self, directory: str, *names: str) -> tuple[Problem, ...]:
         if not self.readable:
             return ()
         links = "follow" if self._follow else "refuse"
-        places = (encode_fs(f"{path}/{name}") for name in names)
+        paths = (encode_fs(f"{directory}/{name}") for name in names)
         return tuple(
             found
-            for place in places
-            for found in find_unreadable(os.path.join(self.base, place), place, links=links, ignored=self.is_ignored)
+            for path in paths
+            for found in find_unreadable(os.path.join(self.base, path), path, links=links, ignored=self.is_ignored)
         )
 
-    def _plain_identifiers(self, places: list[str]) -> list[str] | None:
+    def _plain_identifiers(self, ppaths: list[str]) -> list[str] | None:
         """Return the identifiers of paths; :data:`None` if any of them has a problem."""
         if self._dialect is not None:
             return None
         try:
-            identifiers = self._layout.unmap_paths(places)
+            identifiers = self._layout.unmap_paths(ppaths)
         except PathError:
             return None
         # Only escapes have several spellings, and only escaped bytes are not ASCII.
-        if "^" not in "".join(places):
+        if "^" not in "".join(ppaths):
             return identifiers
         everything = "".join(identifiers)
         if not everything.isascii():
@@ -254,36 +254,36 @@ class Walk(StoreWalk):
                 everything.encode()
             except UnicodeEncodeError:
                 return None
-        return identifiers if self._layout.map_ids(identifiers) == places else None
+        return identifiers if self._layout.map_ids(identifiers) == ppaths else None
 
     # --- identifiers ----------------------------------------------------------------------------------------------
 
-    def identified(self, place: str) -> tuple[str | None, list[Problem]]:
+    def identified(self, ppath: str) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a ppath, and the problems of both."""
-        path = encode_fs(f"{ROOT}/{place}")
+        path = encode_fs(f"{ROOT}/{ppath}")
         if self._dialect is not None:
             try:
-                identifier = self._layout.prefix + dialects.read(self._dialect, place)
+                identifier = self._layout.prefix + dialects.read(self._dialect, ppath)
             except dialects.DialectError as refused:
                 return None, [problem(refused.kind, path, refused.reason)]
             return identifier, self._not_utf8(identifier, path)
         try:
-            identifier = self._layout.unmap_path(place)
+            identifier = self._layout.unmap_path(ppath)
         except PathError:
             try:
                 # Other programs leave characters that cleaning changes.
-                identifier, _ = self._layout.split_path(place)
+                identifier, _ = self._layout.split_path(ppath)
             except PathError as error:
-                written = ", ".join(dialects.recognised(place))
+                written = ", ".join(dialects.recognised(ppath))
                 return None, [problem("undecodable", path, error.reason, found=written or None)]
         problems = self._not_utf8(identifier, path)
         try:
             canonical = self._layout.map_id(identifier)
         except IdentifierError as error:
             return identifier, [*problems, problem("not-canonical", path, error.reason)]
-        if canonical != place:
+        if canonical != ppath:
             message = f"the identifier maps to {ROOT}/{canonical}"
-            written = ", ".join(dialects.recognised(place))
+            written = ", ".join(dialects.recognised(ppath))
             problems.append(
                 problem("not-canonical", path, message, expected=f"{ROOT}/{canonical}", found=written or None)
             )
@@ -299,52 +299,52 @@ class Walk(StoreWalk):
 
     # --- the object at a ppath ----------------------------------------------------------------------------------------
 
-    def contents(self, place: str) -> Contents | None:
+    def contents(self, ppath: str) -> Contents | None:
         """Return the content of a ppath's last directory; :data:`None` if it does not exist."""
-        if self.link(place) is not None:
+        if self.link(ppath) is not None:
             return None
         try:
-            return self._scanned(place)
+            return self._scanned(ppath)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
-            if is_absent(self.tree, encode_fs(place)):
+            if is_absent(self.tree, encode_fs(ppath)):
                 return None
             raise
 
-    def is_object(self, place: str) -> bool:
+    def is_object(self, ppath: str) -> bool:
         """Return whether a ppath is that of an object.
 
         :raises OSError: its directory cannot be read
         """
-        found = self.contents(place)
-        return found is not None and bool(found.members or found.ours)
+        entries = self.contents(ppath)
+        return entries is not None and bool(entries.members or entries.ours)
 
-    def record_at(self, place: str) -> StoreObject | None:
-        if not self.is_object(place):
+    def record_at(self, ppath: str) -> StoreObject | None:
+        if not self.is_object(ppath):
             return None
-        found = self.again(StoreObject(None, f"{ROOT}/{place}", False, None, ()))
+        found = self.again(StoreObject(None, f"{ROOT}/{ppath}", False, None, ()))
         return found[0] if found and isinstance(found[0], StoreObject) else None
 
     def unreadable(self, record: StoreObject) -> tuple[Problem, ...]:
         try:
-            found = self.contents(record.path.removeprefix(ROOT).lstrip("/"))
+            entries = self.contents(record.path.removeprefix(ROOT).lstrip("/"))
         except OSError as error:
             return (problem("unreadable", encode_fs(record.path), error.strerror or str(error)),)
-        return () if found is None else self._unreadable_among(record.path, found)
+        return () if entries is None else self._unreadable_among(record.path, entries)
 
-    def link(self, place: str) -> str | None:
-        """Return the path of the first symbolic link above a place that a walk does not follow."""
-        link = first_link(self.tree, encode_fs(place))
+    def link(self, ppath: str) -> str | None:
+        """Return the path of the first symbolic link above a directory that a walk does not follow."""
+        link = first_link(self.tree, encode_fs(ppath))
         if link is not None and self._follow:
-            link = self._loop(encode_fs(place))
+            link = self._loop(encode_fs(ppath))
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
-    def _loop(self, place: bytes) -> bytes | None:
-        """Return the first part of a place that is a symbolic link to a directory above it."""
+    def _loop(self, ppath: bytes) -> bytes | None:
+        """Return the first part of a ppath that is a symbolic link to a directory above it."""
         at = b""
         above = [status_of(self.tree)]
-        for name in place.split(b"/"):
+        for name in ppath.split(b"/"):
             at = os.path.join(at, name)
             path = os.path.join(self.tree, at)
             status = status_of(path)
@@ -355,72 +355,72 @@ class Walk(StoreWalk):
             above.append(status)
         return None
 
-    def refuse_links(self, identifier: str | bytes, place: str) -> None:
+    def refuse_links(self, identifier: str | bytes, ppath: str) -> None:
         """Refuse to remove files behind a symbolic link, which may be another store's.
 
         :raises ObjectError: a directory above the object is a symbolic link
         """
-        link = first_link(self.tree, encode_fs(place))
+        link = first_link(self.tree, encode_fs(ppath))
         if link is not None:
             what = f"{ROOT}/{decode_fs(link)} is a symbolic link, behind which nothing is removed or replaced"
             way_out = "change the object where the link leads to, or replace the link with its target"
             raise ObjectError(self.root, identifier, "link", f"{what}; {way_out}")
 
-    def finish(self, identifier: str | bytes, place: str) -> Contents:
+    def finish(self, identifier: str | bytes, ppath: str) -> Contents:
         """Complete an interrupted change of one object, and return the content of its last directory; the caller holds
         the lock.
 
         :raises ObjectError: the object's files cannot be determined
         :raises OSError: the directory does not exist or cannot be read, or the change cannot be completed
         """
-        found = self._scanned(place)
-        links = unreached(found, place)
+        entries = self._scanned(ppath)
+        links = unreached(entries, ppath)
         if links:
-            link = f"{ROOT}/{place}/{decode_fs(links[0])}"
+            link = f"{ROOT}/{ppath}/{decode_fs(links[0])}"
             reason = "is a symbolic link without a target, possibly a branch of the tree"
             way_out = "mount its target"
             raise ObjectError(self.root, identifier, "unreadable", f"{link} {reason}; {way_out}")
-        if not found.ours:
-            return found
-        directory = os.path.join(self.tree, encode_fs(place))
-        if REPLACED in found.ours:
+        if not entries.ours:
+            return entries
+        directory = os.path.join(self.tree, encode_fs(ppath))
+        if REPLACED in entries.ours:
             take_back(directory)
-            found = self._scanned(place)
-        if REPAIRING in found.ours:
-            encapsulate(directory, found.members)
-        return self._scanned(place)
+            entries = self._scanned(ppath)
+        if REPAIRING in entries.ours:
+            encapsulate(directory, entries.members)
+        return self._scanned(ppath)
 
-    def _scanned(self, place: str) -> Contents:
-        directory = os.path.join(self.tree, encode_fs(place))
-        return contents(directory, place, follow=self._follow, ignore=self.ignore)
+    def _scanned(self, ppath: str) -> Contents:
+        directory = os.path.join(self.tree, encode_fs(ppath))
+        return contents(directory, ppath, follow=self._follow, ignore=self.ignore)
 
     # --- one directory --------------------------------------------------------------------------------------------
 
-    def _looked_at(self, place: str) -> tuple[list[Item], Work]:
+    def _looked_at(self, ppath: str) -> tuple[list[Item], Work]:
         """Return the content of one directory: the object, problems, and the directories below."""
-        place_bytes = encode_fs(place)
-        directory = os.path.join(self.tree, place_bytes)
-        path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
+        encoded = encode_fs(ppath)
+        directory = os.path.join(self.tree, encoded)
+        path = encode_fs(f"{ROOT}/{ppath}" if ppath else ROOT)
         try:
-            found = self._scanned(place)
+            entries = self._scanned(ppath)
         except FileNotFoundError:
             return [], Work([])  # removed since its name was read
         except OSError as error:
             return [problem("unreadable", path, error.strerror or str(error))], Work([])
         items: list[Item] = []
-        if found.members or found.ours:
-            items.append(self._object(place, path, found))
-        for entry in found.reserved:
+        if entries.members or entries.ours:
+            items.append(self._object(ppath, path, entries))
+        for entry in entries.reserved:
             items += self._reserved(os.path.join(directory, entry.name), path + b"/" + entry.name)
-        items += [problem(kind, path + b"/" + name) for name, kind in found.strays]
-        items += [problem("link", path + b"/" + entry.name) for entry in found.links]
+        items += [problem(kind, path + b"/" + name) for name, kind in entries.strays]
+        items += [problem("link", path + b"/" + entry.name) for entry in entries.links]
         below = []
-        for entry in found.below:
-            if entry.is_link and self._leads_up(place_bytes, entry.name):
+        for entry in entries.below:
+            if entry.is_link and self._leads_up(encoded, entry.name):
                 items.append(problem("link-loop", path + b"/" + entry.name))
             else:
-                below.append(f"{place}/{decode_fs(entry.name)}" if place else decode_fs(entry.name))
-        if place and not (items or below or found.reserved or found.ignored):
+                below.append(f"{ppath}/{decode_fs(entry.name)}" if ppath else decode_fs(entry.name))
+        if ppath and not (items or below or entries.reserved or entries.ignored):
             items.append(problem("empty", path))
         return items, Work(below)
 
@@ -428,25 +428,25 @@ class Walk(StoreWalk):
         if os.path.basename(directory) != WORK_DIRECTORY or os.path.islink(directory):
             return [problem("reserved", path)]
         left = {os.path.basename(name) for name in abandoned(directory)}
-        found: list[Item] = []
+        problems: list[Item] = []
         try:
             for entry in scan(directory, follow=False):
                 if entry.name in left:
                     kind = kind_of_leftover(os.path.join(directory, entry.name))
-                    found.append(problem(kind, path + b"/" + entry.name))
+                    problems.append(problem(kind, path + b"/" + entry.name))
                 elif entry.kind != "directory" and entry.name != LOCK:
-                    found.append(problem("reserved", path + b"/" + entry.name))
+                    problems.append(problem("reserved", path + b"/" + entry.name))
         except FileNotFoundError:
             pass  # the last run has ended
         except NotADirectoryError:
             return [problem("reserved", path)]
-        return found
+        return problems
 
-    def _object(self, place: str, path: bytes, found: Contents) -> StoreObject:
+    def _object(self, ppath: str, path: bytes, entries: Contents) -> StoreObject:
         """Return the object in a directory."""
-        members = found.members
+        members = entries.members
         encapsulation = None
-        if not place:
+        if not ppath:
             identifier: str | None = None
             problems = [
                 problem(
@@ -456,30 +456,30 @@ class Walk(StoreWalk):
                 )
             ]
         else:
-            identifier, problems = self.identified(place)
-            problems += [problem("unfinished", path, found=decode_fs(name)) for name in found.ours]
+            identifier, problems = self.identified(ppath)
+            problems += [problem("unfinished", path, found=decode_fs(name)) for name in entries.ours]
             short = [entry for entry in members if entry.kind == "directory" and len(decode_fs(entry.name)) <= 2]
-            if REPAIRING in found.ours:
+            if REPAIRING in entries.ours:
                 pass  # an interrupted repair
             elif len(members) > 1:
                 problems.append(problem("split-end", path, f"{len(members)} files and directories: {_listed(members)}"))
             elif members and members[0].kind == "directory" and not short:
-                encapsulation = None if found.ours else decode_fs(members[0].name)
+                encapsulation = None if entries.ours else decode_fs(members[0].name)
             elif members and not short and members[0].kind != "link":
                 problems.append(problem("bare-file", path, f"single file: {_listed(members)}"))
-            if short and REPAIRING not in found.ours:
+            if short and REPAIRING not in entries.ours:
                 problems.append(problem("post-morty", path, f"the ppath ends here: {_listed(short)}"))
         for entry in members:
             if entry.kind in ("link", "dangling"):
                 kind = "link" if entry.kind == "link" else "link-dangling"
                 problems.append(problem(kind, path + b"/" + entry.name))
-        problems += self._unreadable_among(decode_fs(path), found)
-        shown = f"{ROOT}/{place}" if place else ROOT
+        problems += self._unreadable_among(decode_fs(path), entries)
+        shown = f"{ROOT}/{ppath}" if ppath else ROOT
         return StoreObject(identifier, shown, encapsulation is not None, encapsulation, tuple(problems))
 
-    def _leads_up(self, place: bytes, name: bytes) -> bool:
+    def _leads_up(self, ppath: bytes, name: bytes) -> bool:
         """Return whether a symbolic link leads to a directory above it."""
-        path = os.path.join(self.tree, place)
+        path = os.path.join(self.tree, ppath)
         try:
             target = os.stat(os.path.join(path, name))
             while True:

@@ -1,6 +1,6 @@
 """Mending: damaged and lost files of objects are replaced by files of a good copy.
 
-The digests that an object records, an OCFL object in its inventory and a bag in its manifests, say which files are
+The digests that an object records, an OCFL object in its inventory and a bag in its manifests, show which files are
 damaged, and prove that a file of the good copy is the right one, whatever its name. Nothing else of an object changes.
 """
 
@@ -65,8 +65,7 @@ def mend(
     """Replace damaged and lost files of objects by files of a good copy, and return a report of what remains.
 
     All files of the objects are read, and compared with the digests that the objects record. A file of the good copy
-    takes the place of a damaged one only if it has that digest. A damaged file is kept until the new one was read in
-    its place.
+    takes the place of a damaged one only if it has that digest. A damaged file is kept until the new one was read.
 
     :param store: an OCFL storage root, or a folder of bags
     :param good: a store of any kind that has the objects, or a bag or directory, in which files are found by their
@@ -89,7 +88,7 @@ class _Mending:
         self._base = encode_path(store.root)
         self._good = GoodCopy(good, self._base)
         self._dry_run = dry_run
-        self._tell = on_event or (lambda _event: None)
+        self._report_step = on_event or (lambda _event: None)
         self._report = Report(counts={"objects": 0, "files": 0, "mended": 0})
 
     def run(self, identifiers: Sequence[str | bytes], ignore: Sequence[str]) -> Report:
@@ -126,10 +125,10 @@ class _Mending:
             mended = [one for one in damaged if one.name in found]
             if self._dry_run:
                 for one in mended:
-                    self._told(recorded, one)
+                    self._report_mended(recorded, one)
                 return remaining
             copies = [(one, self._copy(recorded, one, found[one.name])) for one in mended]
-            placed: list[tuple[_Damage, bytes]] = []
+            exchanged: list[tuple[_Damage, bytes]] = []
             with self._writer.staging.lock() if copies else nullcontext():
                 # Once for all files: the manifests of a bag may be large.
                 is_same = not copies or self._store.recorded_files(record).proof == recorded.proof
@@ -137,13 +136,13 @@ class _Mending:
                     if refused is None and not (is_same and self._is_as_found(recorded, one)):
                         refused = "changed by another run; run the command again"
                     if refused is None:
-                        placed.append((one, self._place(recorded, one, new)))
+                        exchanged.append((one, self._publish(recorded, one, new)))
                     else:
                         remaining.append(self._unrepaired(recorded, one.name, refused))
-            changed = {path for one, _old in placed for path in above(recorded.place, one.name)}
+            changed = {path for one, _old in exchanged for path in above(recorded.directory, one.name)}
             flush_directories([os.path.join(self._base, path) for path in sorted(changed)])
-            remaining += self._verified(recorded, placed)
-            if not recorded.describing & {one.name for one, _old in placed}:
+            remaining += self._verified(recorded, exchanged)
+            if not recorded.describing & {one.name for one, _old in exchanged}:
                 break
         return remaining
 
@@ -152,10 +151,10 @@ class _Mending:
         damaged: list[_Damage] = []
         if not names:  # as in a serialized bag, which is no directory
             return damaged
-        with open_directory(os.path.join(self._base, recorded.place)) as directory:
+        with open_directory(os.path.join(self._base, recorded.directory)) as opened:
             for algorithm in sorted({recorded.files[name][0] for name in names}):
                 tasks = ((name, name) for name in sorted(names) if recorded.files[name][0] == algorithm)
-                with closing(hash_tasks(tasks, (algorithm,), links="refuse", beneath=directory)) as outcomes:
+                with closing(hash_tasks(tasks, (algorithm,), links="refuse", beneath=opened)) as outcomes:
                     for name, outcome in outcomes:
                         digest = recorded.files[name][1]
                         if outcome.digests is None or outcome.digests[algorithm] != digest:
@@ -180,14 +179,14 @@ class _Mending:
         flush_trees(new)
         return new, None
 
-    def _place(self, recorded: RecordedFiles, damage: _Damage, new: bytes) -> bytes:
-        """Put a copy in the place of a damaged file, or where one is lost, while no run moves anything.
+    def _publish(self, recorded: RecordedFiles, damage: _Damage, new: bytes) -> bytes:
+        """Move a copy to the path of a damaged or lost file, while no run moves anything.
 
         :return: the path of the damaged file, which is kept beside; empty if it was lost
         """
         target = self._path(recorded, damage)
         if damage.is_lost:
-            make_parents(self._base, os.path.dirname(os.path.join(recorded.place, damage.name)))
+            make_parents(self._base, os.path.dirname(os.path.join(recorded.directory, damage.name)))
             rename_new(new, target)
             return b""
         if exchange(new, target):
@@ -196,32 +195,32 @@ class _Mending:
         return b""
 
     def _path(self, recorded: RecordedFiles, damage: _Damage) -> bytes:
-        return os.path.join(self._base, recorded.place, damage.name)
+        return os.path.join(self._base, recorded.directory, damage.name)
 
     def _is_as_found(self, recorded: RecordedFiles, damage: _Damage) -> bool:
         """Return whether a damaged file has not changed since it was read, while no run moves anything."""
-        if first_link(self._base, os.path.dirname(os.path.join(recorded.place, damage.name))) is not None:
+        if first_link(self._base, os.path.dirname(os.path.join(recorded.directory, damage.name))) is not None:
             return False
         try:
             status = os.lstat(self._path(recorded, damage))
         except (FileNotFoundError, NotADirectoryError):
             return damage.is_lost
-        found = damage.outcome
+        outcome = damage.outcome
         if damage.is_lost or not stat.S_ISREG(status.st_mode):
             return False
-        return found.inode is None or (status.st_ino, status.st_size, status.st_mtime_ns) == (
-            found.inode,
-            found.size,
-            found.mtime_ns,
+        return outcome.inode is None or (status.st_ino, status.st_size, status.st_mtime_ns) == (
+            outcome.inode,
+            outcome.size,
+            outcome.mtime_ns,
         )
 
-    def _verified(self, recorded: RecordedFiles, placed: list[tuple[_Damage, bytes]]) -> list[Problem]:
-        """Read the new files in their places; put a damaged one back where the new one is not better."""
-        wrong = {one.name for one in self._damaged(recorded, [damage.name for damage, _old in placed])}
+    def _verified(self, recorded: RecordedFiles, exchanged: list[tuple[_Damage, bytes]]) -> list[Problem]:
+        """Read the new files at their paths; put a damaged one back where the new one is not better."""
+        wrong = {one.name for one in self._damaged(recorded, [damage.name for damage, _old in exchanged])}
         problems = []
-        for damage, old in placed:
+        for damage, old in exchanged:
             if damage.name not in wrong:
-                self._told(recorded, damage)
+                self._report_mended(recorded, damage)
                 self._report.counts["mended"] += 1
             else:
                 if old:
@@ -232,18 +231,18 @@ class _Mending:
                     os.unlink(old)
         return problems
 
-    def _told(self, recorded: RecordedFiles, damage: _Damage) -> None:
-        self._tell(RepairStep("mend", os.path.join(recorded.place, damage.name)))
+    def _report_mended(self, recorded: RecordedFiles, damage: _Damage) -> None:
+        self._report_step(RepairStep("mend", os.path.join(recorded.directory, damage.name)))
 
     def _lacking(self, recorded: RecordedFiles, damage: _Damage) -> Problem:
         what = "lost" if damage.is_lost else damage.outcome.message or "damaged"
         reason = f"{what}, and the good copy has no file with its {damage.algorithm} digest; use another copy"
-        path = os.path.join(recorded.place, damage.name)
+        path = os.path.join(recorded.directory, damage.name)
         return problem("unmended", path, reason, algorithm=damage.algorithm, expected=damage.digest)
 
     @staticmethod
     def _unrepaired(recorded: RecordedFiles, name: bytes, reason: str) -> Problem:
-        return problem("unrepaired", os.path.join(recorded.place, name), reason)
+        return problem("unrepaired", os.path.join(recorded.directory, name), reason)
 
 
 class GoodCopy:

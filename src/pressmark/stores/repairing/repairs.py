@@ -170,13 +170,13 @@ class Repairs(StoreChange):
             self._add(new, origin)
         else:
             try:
-                made = make_parents(self._base, os.path.dirname(new))
+                created = make_parents(self._base, os.path.dirname(new))
                 rename_new(os.path.join(self._base, old), target)
             except OSError:
                 prune_empty_parents(self._base, os.path.dirname(new), stop=stop, strict=False)
                 raise
             if self._store.durable:
-                for directory in {os.path.dirname(path) for path in (new, *made)}:
+                for directory in {os.path.dirname(path) for path in (new, *created)}:
                     flush_directory(os.path.join(self._base, directory))
         self._prune(os.path.dirname(old), stop, [], strict=False)
 

@@ -46,7 +46,7 @@ def _finish(store: WalkedStore, walk: Walk, run: Repairs) -> None:
     """Complete an interrupted renaming, and remove the leftovers of killed runs."""
     renaming = walk.renaming()
     if renaming is not None:
-        path = encode_fs(f"{ROOT}/{renaming.place}")
+        path = encode_fs(f"{ROOT}/{renaming.directory}")
         run.note([RepairStep("finish", path)], "unfinished", path)
     run.clear(walk.work_directory)
     if not run.dry_run and os.path.isdir(walk.work_directory):

@@ -147,15 +147,15 @@ class VitroStore(WalkedStore):
         :param options: arguments of the class
         :raises StoreError: the directory is not empty or cannot be written, or a namespace is invalid
         """
-        given: Mapping[str, str] = {}
+        from_layout: Mapping[str, str] = {}
         if layout is not None:
             if not isinstance(layout, Vitro):
                 raise StoreError(encode_path(path), f"a Vitro store uses the layout vitro, not {layout.name}")
-            given = dict(layout.namespaces)
+            from_layout = dict(layout.namespaces)
         base = encode_path(path)
         # Namespaces of the layout are checked like declared ones.
-        with_declared(base, {}, given.values())
-        wanted = with_declared(base, given, namespaces)
+        with_declared(base, {}, from_layout.values())
+        wanted = with_declared(base, from_layout, namespaces)
         with store_errors(base):
             cls._create_directory(base)
             if exists(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
@@ -212,9 +212,9 @@ class VitroStore(WalkedStore):
     # --- one object ---------------------------------------------------------------------------------------------------
 
     def get(self, identifier: str | bytes) -> VitroObject:
-        return self._stored(identifier, self._existing_place(identifier) or self.layout.map_id(identifier))
+        return self._stored(identifier, self._existing_path(identifier) or self.layout.map_id(identifier))
 
-    def _existing_place(self, identifier: str | bytes | StoreObject) -> str | None:
+    def _existing_path(self, identifier: str | bytes | StoreObject) -> str | None:
         """Return the directory of the object with an identifier, hidden or not; :data:`None` without such an object.
 
         :param identifier: or a record, whose directory is returned
@@ -223,74 +223,73 @@ class VitroStore(WalkedStore):
         """
         if isinstance(identifier, StoreObject):
             return identifier.path.removeprefix(f"{ROOT}/")
-        place = self.layout.map_id(identifier)
+        directory = self.layout.map_id(identifier)
         with object_errors(self.root, identifier):
-            found = [
-                one for one in (place, *self._hidden_places([identifier])) if one is not None and self.walk.files(one)
-            ]
-        if len(found) > 1:
-            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in found])
-        return found[0] if found else None
+            candidates = (directory, *self._hidden_directories([identifier]))
+            existing = [one for one in candidates if one is not None and self.walk.files(one)]
+        if len(existing) > 1:
+            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in existing])
+        return existing[0] if existing else None
 
-    def _hidden_places(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
+    def _hidden_directories(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
         """Return the directories that objects had before their namespaces were declared; :data:`None` for others."""
         if not self.namespaces:
             return [None] * len(identifiers)
-        places = Vitro().map_ids(identifiers, on_error="none")
+        directories = Vitro().map_ids(identifiers, on_error="none")
         now = self.layout.map_ids(identifiers, on_error="none")
-        return [before if before != place else None for before, place in zip(places, now, strict=True)]
+        return [before if before != directory else None for before, directory in zip(directories, now, strict=True)]
 
     def at(self, path: str) -> StoreObject | None:
-        place = path.removeprefix(f"{ROOT}/").rstrip("/")
-        if place == path.rstrip("/") or {"", ".", ".."} & set(place.split("/")):
+        directory = path.removeprefix(f"{ROOT}/").rstrip("/")
+        if directory == path.rstrip("/") or {"", ".", ".."} & set(directory.split("/")):
             return None
-        return self.walk.record_at(place)
+        return self.walk.record_at(directory)
 
     def locate(self, record: StoreObject) -> VitroObject:
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
-    def _stored(self, identifier: str | bytes, place: str) -> VitroObject:
+    def _stored(self, identifier: str | bytes, directory: str) -> VitroObject:
         shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
-        directory = os.path.abspath(os.path.join(self.walk.tree, encode_fs(place)))
+        path = os.path.abspath(os.path.join(self.walk.tree, encode_fs(directory)))
         with object_errors(self.root, identifier):
             while True:
-                stored = self.walk.only_file(identifier, place)
-                found = VitroObject(self.root, shown_id, directory, stored, decode_fs(stored))
+                stored = self.walk.only_file(identifier, directory)
+                vitro_object = VitroObject(self.root, shown_id, path, stored, decode_fs(stored))
                 renaming = self.walk.renaming()
                 # A file without a status is either gone or not accessible.
-                if found.is_current() and (found.was_seen() or stored in self.walk.files(place)):
+                if vitro_object.is_current() and (vitro_object.was_seen() or stored in self.walk.files(directory)):
                     break  # neither replaced nor renamed meanwhile
             with contextlib.suppress(PathError):
-                found.name = self.layout.decode_filename(self.walk.name_of(place, stored, renaming))
-        return found
+                vitro_object.name = self.layout.decode_filename(self.walk.name_of(directory, stored, renaming))
+        return vitro_object
 
-    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
-        return self.walk.missing(identifier, self.layout.map_id(identifier) if place is None else place)
+    def _missing(self, identifier: str | bytes, directory: str | None = None) -> ObjectError:
+        return self.walk.missing(identifier, self.layout.map_id(identifier) if directory is None else directory)
 
     def writer(
-        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> VitroWriter:
         self.refuse_changes()
-        return VitroWriter(self, mode, links, replace, durable_places=durable_places)
+        return VitroWriter(self, mode, links, replace, durable_names=durable_names)
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
         self.refuse_changes()
-        place = self._existing_place(identifier)
+        directory = self._existing_path(identifier)
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path
-        if place is None:
+        if directory is None:
             raise self._missing(identifier)
-        self.walk.only_file(identifier, place)
+        self.walk.only_file(identifier, directory)
         to = removal.new_path()
         with removal.staging.lock():
             self.walk.finish(removal.staging.folder, self.durable)
             if check is not None:
                 check()
-            stored = os.path.join(encode_fs(place), self.walk.only_file(identifier, place))
+            stored = os.path.join(encode_fs(directory), self.walk.only_file(identifier, directory))
             os.rename(os.path.join(self.walk.tree, stored), to)
-            prune_empty_parents(self.walk.tree, encode_fs(place), strict=False)
+            prune_empty_parents(self.walk.tree, encode_fs(directory), strict=False)
         return above(self.walk.tree, stored)
 
 
@@ -326,7 +325,7 @@ class VitroWriter(CopyingWriter):
         self,
         identifier: str | bytes,
         source: ObjectSource,
-        place: bytes | None = None,
+        destination: bytes | None = None,
         *,
         links: str | None = None,
         check: Callable[[Any], object] | None = None,
@@ -342,13 +341,13 @@ class VitroWriter(CopyingWriter):
         store.refuse_changes()
         content: Any = source
         with object_errors(self._name, identifier):
-            if place is not None and isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
+            if destination is not None and isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
                 check_source(source)
-                above, stored = os.path.split(place)
+                above, stored = os.path.split(destination)
             else:
-                found = store._existing_place(identifier) or store.layout.map_id(identifier)
-                stored, content = self._new_file(identifier, found, source, links or self._links)
-                above = encode_fs(found)
+                directory = store._existing_path(identifier) or store.layout.map_id(identifier)
+                stored, content = self._new_file(identifier, directory, source, links or self._links)
+                above = encode_fs(directory)
             # Everything else is checked when the object is published.
             if exists(os.path.join(self._base, above)):
                 self._refuse(identifier, decode_fs(above), stored)
@@ -356,7 +355,7 @@ class VitroWriter(CopyingWriter):
         copy = _FileCopy({decode_fs(stored): content}, new, links or self._links, **copying)
         return StagedCopy(identifier, above + b"/" + stored, new, copy, check)
 
-    def _new_file(self, identifier: str | bytes, place: str, source: ObjectSource, links: str) -> tuple[bytes, Any]:
+    def _new_file(self, identifier: str | bytes, directory: str, source: ObjectSource, links: str) -> tuple[bytes, Any]:
         """Return the stored name of the one file of a source, and its path or content.
 
         :raises ObjectError: the source is not one file, or its name cannot be stored
@@ -367,7 +366,7 @@ class VitroWriter(CopyingWriter):
         except IdentifierError as error:
             reason = f"file name {quoted(error.identifier)}: {error.reason}; rename the file"
             raise ObjectError(self._name, identifier, "bad-name", reason) from None
-        reason = too_long(self._base, encode_fs(place) + b"/" + stored) or ""
+        reason = too_long(self._base, encode_fs(directory) + b"/" + stored) or ""
         if reason:
             raise ObjectError(self._name, identifier, "bad-name", f"{reason}; use a shorter identifier or file name")
         return stored, content
@@ -405,7 +404,7 @@ class VitroWriter(CopyingWriter):
         # Sources without a path are not copied here.
         names = [os.path.basename(os.fsencode(s)) if isinstance(s, (str, os.PathLike)) else b"" for _, s in objects]
         identifiers = [identifier for identifier, _source in objects]
-        hidden = self._store._hidden_places(identifiers)
+        hidden = self._store._hidden_directories(identifiers)
         # A hidden object is looked for one by one.
         return [
             None if before is not None and exists(os.path.join(self._base, encode_fs(before))) else path
@@ -417,63 +416,63 @@ class VitroWriter(CopyingWriter):
         super()._begin_turn()
 
     def _move_checked(self, staged: StagedCopy) -> None:
-        place, stored = os.path.split(staged.place)
-        self._refuse(staged.identifier, decode_fs(place), stored)
-        self._publish_file(staged.path, decode_fs(place), stored)
+        directory, stored = os.path.split(staged.destination)
+        self._refuse(staged.identifier, decode_fs(directory), stored)
+        self._publish_file(staged.path, decode_fs(directory), stored)
 
-    def _refuse(self, identifier: str | bytes, place: str, stored: bytes) -> None:
+    def _refuse(self, identifier: str | bytes, directory: str, stored: bytes) -> None:
         """Check that a file can be stored, before anything is written.
 
         :raises ObjectError: the object cannot be stored
         """
         at = self._base
-        for name in encode_fs(place).split(b"/"):
+        for name in encode_fs(directory).split(b"/"):
             at = os.path.join(at, name)
             if is_blocked(at):
                 shorter = decode_fs(os.path.relpath(at, self._walk.base))
                 reason = f"{shorter} is a file of another object, but must be a directory; rename that file"
                 raise ObjectError(self._name, identifier, "collision", reason)
-        link = self._walk.link(place)
+        link = self._walk.link(directory)
         if link is not None:
             reason = f"{link} is a symbolic link, which is not followed; replace the link with its target"
             raise ObjectError(self._name, identifier, "collision", reason)
-        self._refuse_other_case(identifier, encode_fs(place))
+        self._refuse_other_case(identifier, encode_fs(directory))
         target = os.path.join(at, stored)
         if os.path.isdir(target) or os.path.islink(target):
-            reason = f"{ROOT}/{place}/{decode_fs(stored)} exists and is a directory of other objects or a link"
+            reason = f"{ROOT}/{directory}/{decode_fs(stored)} exists and is a directory of other objects or a link"
             raise ObjectError(self._name, identifier, "collision", f"{reason}; rename the file")
-        files = self._walk.files(place)
+        files = self._walk.files(directory)
         if len(files) > 1:
-            self._walk.only_file(identifier, place)
+            self._walk.only_file(identifier, directory)
         if files and not self._replaces:
-            reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
+            reason = f"object exists at {ROOT}/{directory}; use another identifier, or --replace"
             raise ObjectError(self._name, identifier, "exists", reason)
 
-    def _publish_file(self, new: bytes, place: str, stored: bytes) -> None:
+    def _publish_file(self, new: bytes, directory: str, stored: bytes) -> None:
         """Publish a staged file, in place of the existing one. Its name is not flushed."""
-        directory = os.path.join(self._base, encode_fs(place))
-        files = self._walk.files(place)
+        target = os.path.join(self._base, encode_fs(directory))
+        files = self._walk.files(directory)
         try:
             if not files:
-                make_parents(self._base, encode_fs(place))
-                rename_new(new, os.path.join(directory, stored))
+                make_parents(self._base, encode_fs(directory))
+                rename_new(new, os.path.join(target, stored))
             elif files == [stored]:
-                os.replace(new, os.path.join(directory, stored))
+                os.replace(new, os.path.join(target, stored))
             else:
                 # First the content, then the name: the object is one complete file at every moment.
-                renaming = Renaming(place, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino)
+                renaming = Renaming(directory, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino)
                 self._walk.note(renaming, self._durable)
-                os.replace(new, os.path.join(directory, files[0]))
+                os.replace(new, os.path.join(target, files[0]))
                 self._walk.finish(self.staging.folder, self._durable)
         except BaseException:
-            prune_empty_parents(self._base, encode_fs(place), strict=False)
+            prune_empty_parents(self._base, encode_fs(directory), strict=False)
             raise
 
     def _record(self, staged: StagedCopy) -> StoreObject:
-        place, stored = os.path.split(staged.place)
+        directory, stored = os.path.split(staged.destination)
         if staged.text is None:
-            return self._walk.object(decode_fs(place), [stored], None)
-        return StoreObject(staged.text, f"{ROOT}/{decode_fs(place)}", True, None, ())
+            return self._walk.object(decode_fs(directory), [stored], None)
+        return StoreObject(staged.text, f"{ROOT}/{decode_fs(directory)}", True, None, ())
 
 
 def _write(staging: RunDirectory, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:

@@ -42,11 +42,11 @@ _IMPROPER = {"bad-file-name", "files-several", "hidden", "not-canonical", "undec
 class Renaming(NamedTuple):
     """A file that gets new content and a new name: the content is replaced atomically, and then the file is renamed.
 
-    :ivar place: directory of the file, relative to file_storage_root
+    :ivar directory: directory of the file, relative to file_storage_root
     :ivar inode: inode of the new content
     """
 
-    place: str
+    directory: str
     old: str
     new: str
     inode: int
@@ -78,16 +78,16 @@ class Walk(StoreWalk):
             return [one for one in islice(found, 1) if encode_fs(one.path) == encode_fs(item.path)]
         return list(found)
 
-    def _items_from(self, place: str) -> Iterator[Item]:
-        """Yield everything at and below a place; in an object's directory, the object first."""
+    def _items_from(self, directory: str) -> Iterator[Item]:
+        """Yield everything in and below a directory; in an object's directory, the object first."""
         renaming = self.renaming()
-        # Places still to be read, the next one last.
-        places = [place]
-        while places:
-            place = places.pop()
-            path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
+        # Directories still to be read, the next one last.
+        directories = [directory]
+        while directories:
+            directory = directories.pop()
+            path = encode_fs(f"{ROOT}/{directory}" if directory else ROOT)
             try:
-                entries = scan(os.path.join(self.tree, encode_fs(place)), follow=False)
+                entries = scan(os.path.join(self.tree, encode_fs(directory)), follow=False)
             except FileNotFoundError:
                 continue  # removed since its name was read
             except OSError as error:
@@ -96,19 +96,19 @@ class Walk(StoreWalk):
             kept = [entry for entry in entries if not self.is_ignored(decode_fs(entry.name))]
             junk = [entry.name for entry in kept if entry.is_junk]
             kept = [entry for entry in kept if not entry.is_junk]
-            if place and not kept and len(junk) == 1 and self._is_only_file(place, path, entries):
-                yield self.object(place, junk, renaming).with_problems((problem("junk", path + b"/" + junk[0]),))
+            if directory and not kept and len(junk) == 1 and self._is_only_file(directory, path, entries):
+                yield self.object(directory, junk, renaming).with_problems((problem("junk", path + b"/" + junk[0]),))
                 continue
-            if not place:
+            if not directory:
                 kept = [entry for entry in kept if not self._is_work_directory(self.tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
-            if files and not place:
+            if files and not directory:
                 for name in files:
                     yield problem("file-in-root", path + b"/" + name)
             elif files:
-                record = self.object(place, files, renaming)
+                record = self.object(directory, files, renaming)
                 if self.readable:
-                    record = record._replace(problems=(*record.problems, *self._unreadable_in(place, files)))
+                    record = record._replace(problems=(*record.problems, *self._unreadable_in(directory, files)))
                 yield record  # first: see again
             for name in junk:
                 yield problem("junk", path + b"/" + name)
@@ -117,61 +117,61 @@ class Walk(StoreWalk):
                     yield problem("link", path + b"/" + entry.name, section="")
                 elif entry.kind == "special":
                     yield problem("special-file", path + b"/" + entry.name, section="")
-            if place and not entries:
+            if directory and not entries:
                 yield problem("empty", path, "an empty directory", section="")
             below = [decode_fs(entry.name) for entry in kept if entry.kind == "directory"]
-            places += [f"{place}/{name}" if place else name for name in reversed(below)]
+            directories += [f"{directory}/{name}" if directory else name for name in reversed(below)]
 
-    def _is_only_file(self, place: str, path: bytes, entries: Sequence[DirectoryEntry]) -> bool:
+    def _is_only_file(self, directory: str, path: bytes, entries: Sequence[DirectoryEntry]) -> bool:
         """Return whether the only entry of a directory is a file, and an object may be there: it may have any name."""
-        return len(entries) == 1 and entries[0].kind == "file" and not self._identified(place, path)[1]
+        return len(entries) == 1 and entries[0].kind == "file" and not self._identified(directory, path)[1]
 
-    def object(self, place: str, files: Sequence[bytes], renaming: Renaming | None) -> StoreObject:
+    def object(self, directory: str, files: Sequence[bytes], renaming: Renaming | None) -> StoreObject:
         """Return the object in a directory.
 
         :param files: the names of its files
         :param renaming: the recorded renaming
         """
-        path = encode_fs(f"{ROOT}/{place}")
-        identifier, problems = self._identified(place, path)
+        path = encode_fs(f"{ROOT}/{directory}")
+        identifier, problems = self._identified(directory, path)
         if len(files) > 1:
             problems.append(problem("files-several", path, f"{len(files)} files: {_listed(files)}"))
         for name in files:
             problems += self._named(name, path)
-        if renaming is not None and renaming.place == place:
+        if renaming is not None and renaming.directory == directory:
             problems.append(problem("unfinished", path))
         if identifier is not None and {found.kind for found in problems} & {"hidden", "not-canonical"}:
             canonical = self._canonical(identifier)
-            if canonical and canonical != place and self.files(canonical):
+            if canonical and canonical != directory and self.files(canonical):
                 message = f"{ROOT}/{canonical} has the same identifier; compare both, and move one out of the store"
                 problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
         proper = not any(found.kind in _IMPROPER for found in problems)
         return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
 
     def unreadable(self, record: StoreObject) -> list[Problem]:
-        place = record.path.removeprefix(f"{ROOT}/")
+        directory = record.path.removeprefix(f"{ROOT}/")
         try:
-            return self._unreadable_in(place, self.files(place))
+            return self._unreadable_in(directory, self.files(directory))
         except OSError as error:
             return [problem("unreadable", encode_fs(record.path), error.strerror or str(error))]
 
-    def _unreadable_in(self, place: str, files: Sequence[bytes]) -> list[Problem]:
-        paths = [encode_fs(f"{ROOT}/{place}/") + name for name in files]
+    def _unreadable_in(self, directory: str, files: Sequence[bytes]) -> list[Problem]:
+        paths = [encode_fs(f"{ROOT}/{directory}/") + name for name in files]
         return [
             found for path in paths for found in unreadable_file(why_unreadable(os.path.join(self.base, path)), path)
         ]
 
-    def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
-        """Return the identifier of a place, and the problems of both."""
+    def _identified(self, directory: str, path: bytes) -> tuple[str | None, list[Problem]]:
+        """Return the identifier of a directory, and the problems of both."""
         try:
-            return self.layout.unmap_path(place), []
+            return self.layout.unmap_path(directory), []
         except PathError as error:
             why = error.reason
-        prefix = place.replace("/", "")[:2]
+        prefix = directory.replace("/", "")[:2]
         if prefix[1:] == "~" and prefix[0] not in self.layout.namespaces:
             return None, [problem("unknown-prefix", path, f"no namespace has the prefix {prefix[0]!r}")]
         try:
-            identifier = Vitro().unmap_path(place)
+            identifier = Vitro().unmap_path(directory)
         except PathError:
             return None, [problem("undecodable", path, why, section="")]
         # It was stored before its namespace was declared.
@@ -202,7 +202,7 @@ class Walk(StoreWalk):
         for left in abandoned(staging):
             yield problem(kind_of_leftover(left), os.path.relpath(left, self.base))
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            # A link in its place is not followed.
+            # A symbolic link there is not followed.
             for entry in [] if os.path.islink(staging) else scan(staging, follow=False):
                 if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
                     yield problem("beside", os.path.relpath(os.path.join(staging, entry.name), self.base))
@@ -217,54 +217,54 @@ class Walk(StoreWalk):
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
-    def record_at(self, place: str) -> StoreObject | None:
-        files = self.files(place)
-        return self.object(place, files, self.renaming()) if files else None
+    def record_at(self, directory: str) -> StoreObject | None:
+        files = self.files(directory)
+        return self.object(directory, files, self.renaming()) if files else None
 
-    def only_file(self, identifier: str | bytes, place: str) -> bytes:
+    def only_file(self, identifier: str | bytes, directory: str) -> bytes:
         """Return the name of an object's one file.
 
         :raises ObjectError: the object has no file, or several
         """
-        files = self.files(place)
+        files = self.files(directory)
         if not files:
-            raise self.missing(identifier, place)
+            raise self.missing(identifier, directory)
         if len(files) > 1:
             reason = (
-                f"the object has {len(files)} files at {ROOT}/{place} ({_listed(files)}); move the others out of it"
+                f"the object has {len(files)} files at {ROOT}/{directory} ({_listed(files)}); move the others out of it"
             )
             raise ObjectError(self.root, identifier, "ambiguous", reason)
         return files[0]
 
-    def missing(self, identifier: str | bytes, place: str) -> ObjectError:
+    def missing(self, identifier: str | bytes, directory: str) -> ObjectError:
         """Return the error that a directory has no object."""
-        reason = f"object not found at {ROOT}/{place}"
-        link = self.link(place)
+        reason = f"object not found at {ROOT}/{directory}"
+        link = self.link(directory)
         if link is not None:
             reason += f": {link} is a symbolic link, which is not followed; replace the link with its target"
         return ObjectError(self.root, identifier, "missing", reason)
 
-    def files(self, place: str) -> list[bytes]:
+    def files(self, directory: str) -> list[bytes]:
         """Return the names of the files in an object's directory; none if the directory does not exist.
 
         Files of operating systems do not count beside others. Alone, they may have been stored under the identifier.
         """
-        entries = [one for one in self._entries(place) if one.kind == "file"]
+        entries = [one for one in self._entries(directory) if one.kind == "file"]
         files = [one.name for one in entries if not self.is_ignored(decode_fs(one.name))]
         return [name for name in files if not is_junk(name)] or files
 
-    def link(self, place: str) -> str | None:
-        """Return the path of the first symbolic link above a place; links are not followed."""
-        link = first_link(self.tree, encode_fs(place))
+    def link(self, directory: str) -> str | None:
+        """Return the path of the first symbolic link above a directory; links are not followed."""
+        link = first_link(self.tree, encode_fs(directory))
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
-    def _entries(self, place: str) -> list[DirectoryEntry]:
+    def _entries(self, directory: str) -> list[DirectoryEntry]:
         try:
-            return scan_beneath(self.tree, encode_fs(place))
+            return scan_beneath(self.tree, encode_fs(directory))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            if error.errno == errno.ELOOP or is_absent(self.tree, encode_fs(place)):
+            if error.errno == errno.ELOOP or is_absent(self.tree, encode_fs(directory)):
                 return []
             raise
 
@@ -282,11 +282,11 @@ class Walk(StoreWalk):
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
 
-    def name_of(self, place: str, stored: bytes, renaming: Renaming | None) -> bytes:
+    def name_of(self, directory: str, stored: bytes, renaming: Renaming | None) -> bytes:
         """Return the name that a file has, or is about to get."""
-        if renaming is not None and renaming.place == place and encode_fs(renaming.old) == stored:
+        if renaming is not None and renaming.directory == directory and encode_fs(renaming.old) == stored:
             with contextlib.suppress(FileNotFoundError):
-                if os.stat(os.path.join(self.tree, encode_fs(place), stored)).st_ino == renaming.inode:
+                if os.stat(os.path.join(self.tree, encode_fs(directory), stored)).st_ino == renaming.inode:
                     return encode_fs(renaming.new)
         return stored
 
@@ -299,12 +299,12 @@ class Walk(StoreWalk):
         names = os.listdir(folder)  # almost always without a record
         renaming = self.renaming(folder) if JOURNAL in names else None
         if renaming is not None:
-            directory = os.path.join(self.tree, encode_fs(renaming.place))
+            path = os.path.join(self.tree, encode_fs(renaming.directory))
             old = encode_fs(renaming.old)
-            if self.name_of(renaming.place, old, renaming) != old:
-                rename_new(os.path.join(directory, old), os.path.join(directory, encode_fs(renaming.new)))
+            if self.name_of(renaming.directory, old, renaming) != old:
+                rename_new(os.path.join(path, old), os.path.join(path, encode_fs(renaming.new)))
                 if durable:
-                    flush_directory(directory)
+                    flush_directory(path)
         for name in {JOURNAL, JOURNAL + b".new"}.intersection(names):
             os.unlink(os.path.join(folder, name))
 

@@ -562,48 +562,48 @@ cdef class ManifestIndex:
         if pm_index_fingerprint(&self.index, <const uint8_t *><char *>path, len(path), &fingerprint) < 0:
             raise MemoryError
         cdef uint64_t slot
-        cdef int64_t place
+        cdef int64_t entry
         with self.lock:
             slot = <uint64_t>fingerprint & self.index.mask
             while self.index.slots[slot]:
-                place = <int64_t>self.index.slots[slot] - 1
-                if self.index.fingerprints[place] == fingerprint:
-                    found.append(place)
+                entry = <int64_t>self.index.slots[slot] - 1
+                if self.index.fingerprints[entry] == fingerprint:
+                    found.append(entry)
                 slot = (slot + 1) & self.index.mask
         return found
 
-    def line(self, int64_t place):
+    def line(self, int64_t entry):
         """Return the offset of the line in the manifest; its complement (negative) if the line is not plain."""
         cdef uint64_t offset
         with self.lock:
-            offset = self.index.offsets[self.checked(place)]
+            offset = self.index.offsets[self.checked(entry)]
         cdef int64_t begin = <int64_t>(offset & PM_LINE_OFFSET)
         return ~begin if offset & PM_LINE_ODD else begin
 
-    def mark(self, int64_t place):
+    def mark(self, int64_t entry):
         """Mark the line."""
         with self.lock:
-            self.index.offsets[self.checked(place)] |= PM_LINE_MARKED
+            self.index.offsets[self.checked(entry)] |= PM_LINE_MARKED
 
-    def is_marked(self, int64_t place):
+    def is_marked(self, int64_t entry):
         """Return whether the line is marked."""
         with self.lock:
-            return self.index.offsets[self.checked(place)] & PM_LINE_MARKED != 0
+            return self.index.offsets[self.checked(entry)] & PM_LINE_MARKED != 0
 
-    def next_unmarked(self, int64_t place):
-        """Return the first line from ``place`` that is not marked, or -1."""
+    def next_unmarked(self, int64_t entry):
+        """Return the first line from ``entry`` that is not marked, or -1."""
         with self.lock:
-            return pm_index_next(&self.index, max(place, 0), PM_LINE_MARKED, 0)
+            return pm_index_next(&self.index, max(entry, 0), PM_LINE_MARKED, 0)
 
-    def next_folding(self, int64_t place):
-        """Return the first line from ``place`` whose path does not fold to itself, or -1."""
+    def next_folding(self, int64_t entry):
+        """Return the first line from ``entry`` whose path does not fold to itself, or -1."""
         with self.lock:
-            return pm_index_next(&self.index, max(place, 0), PM_LINE_FOLDING, PM_LINE_FOLDING)
+            return pm_index_next(&self.index, max(entry, 0), PM_LINE_FOLDING, PM_LINE_FOLDING)
 
-    cdef int64_t checked(self, int64_t place) except -1:
-        if not 0 <= place < self.index.count:
-            raise IndexError(place)
-        return place
+    cdef int64_t checked(self, int64_t entry) except -1:
+        if not 0 <= entry < self.index.count:
+            raise IndexError(entry)
+        return entry
 
 
 cdef object _failure(int status):

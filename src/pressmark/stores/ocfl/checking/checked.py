@@ -30,10 +30,10 @@ class ContentFile(NamedTuple):
     digests: dict[str, str]
     fixity: Collection[str] = ()
 
-    def problems(self, place: bytes, found: Mapping[str, str | None]) -> Iterator[Problem]:
+    def problems(self, path: bytes, found: Mapping[str, str | None]) -> Iterator[Problem]:
         """Yield a problem for each digest that the file does not have.
 
-        :param place: the object
+        :param path: the object
         :param found: the digests of the file
         """
         for algorithm, expected in self.digests.items():
@@ -41,7 +41,7 @@ class ContentFile(NamedTuple):
                 kind = "fixity-mismatch" if algorithm in self.fixity else "content-mismatch"
                 yield problem(
                     kind,
-                    os.path.join(place, self.path),
+                    os.path.join(path, self.path),
                     f"{algorithm} digest mismatch",
                     algorithm=algorithm,
                     expected=expected.lower(),

@@ -77,7 +77,7 @@ class _Check(NameCheck):
         self._before: set[str] = set()
         # What lasts of the inventories of earlier versions, in the order of their numbers.
         self._earlier: list[tuple[str, dict[str, Any]]] = []
-        # What they say of content, which is reported after all versions.
+        # What they report on content, which is reported after all versions.
         self._unlisted: list[Problem] = []
         self._absent: dict[str, str] = {}
         self._contradictions: list[Problem] = []
@@ -90,7 +90,7 @@ class _Check(NameCheck):
             if kind == "inventory-advice":
                 self._advice.setdefault(code, Advice(code, message))
             else:
-                self._tell(kind, path, message, code=code, algorithm=algorithm, expected=expected, found=found)
+                self._report(kind, path, message, code=code, algorithm=algorithm, expected=expected, found=found)
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class _Check(NameCheck):
 
     def _inventory(self, version: str | None) -> tuple[dict[str, Any] | None, bytes | None]:
         if INVENTORY not in self._tree.files:
-            self._tell("inventory-missing", "")
+            self._report("inventory-missing", "")
             return None, None
         data = self._read(INVENTORY)
         document = None if data is None else self._parse(data, INVENTORY)
@@ -182,10 +182,10 @@ class _Check(NameCheck):
         try:
             document = read_inventory(data, repeated)
         except InventoryError as error:
-            self._tell("inventory-malformed", path, str(error))
+            self._report("inventory-malformed", path, str(error))
             return None
         for key in repeated:
-            self._tell("inventory-key-repeated", path, f"the key {quoted(key)} occurs more than once")
+            self._report("inventory-key-repeated", path, f"the key {quoted(key)} occurs more than once")
         return document
 
     def _sidecar(self, document: Mapping[str, Any], data: bytes, folder: str) -> None:
@@ -198,7 +198,7 @@ class _Check(NameCheck):
             return  # reported already
         inventory, name = f"{folder}{INVENTORY}", sidecar_name(algorithm)
         if f"{folder}{name}" not in self._tree.files:
-            self._tell("sidecar-missing", inventory, f"{name} is missing")
+            self._report("sidecar-missing", inventory, f"{name} is missing")
             return
         content = self._read(f"{folder}{name}")
         if content is None:
@@ -209,7 +209,7 @@ class _Check(NameCheck):
         expected = sidecar_digest(content)
         if expected is None:
             what = f"the sidecar is not a digest, white space and {INVENTORY}"
-            self._tell("sidecar-malformed", f"{folder}{name}", what)
+            self._report("sidecar-malformed", f"{folder}{name}", what)
             return
         if found == expected:
             return
@@ -218,7 +218,7 @@ class _Check(NameCheck):
             self._problems.append(unfinished.problem(self._tree.path))
         else:
             what = f"the {algorithm} digest of the inventory differs from its sidecar"
-            self._tell("sidecar-mismatch", inventory, what, algorithm=algorithm, expected=expected, found=found)
+            self._report("sidecar-mismatch", inventory, what, algorithm=algorithm, expected=expected, found=found)
 
     def _digest(self, path: str, algorithm: str, data: bytes) -> str:
         column = self._tree.digests(algorithm)
@@ -251,10 +251,10 @@ class _Check(NameCheck):
         for name in () if self._is_exact else sorted(set(named).difference(on_disk), key=encode_fs):
             if version_number(name) is not None:
                 what = f"the directory of the version {quoted(name)} is missing"
-                self._tell("version-absent", name, what, code="E046")
+                self._report("version-absent", name, what, code="E046")
         for name in sorted(on_disk, key=_in_order) if len(on_disk) > 1 else on_disk:
             if name not in named:
-                self._tell("version-extra", name, "the inventory does not list this version")
+                self._report("version-extra", name, "the inventory does not list this version")
             if self._stored:
                 self._before.update([path for path in self._stored[name] if path in self._contents])
             if self._is_exact:
@@ -274,10 +274,10 @@ class _Check(NameCheck):
                 if path == f"{name}/{folder}":
                     has_content = True
                 else:
-                    self._tell("version-directory", path)
+                    self._report("version-directory", path)
                     self._undescribed(path)
             elif entry.name != _INVENTORY and SIDECAR.fullmatch(entry.name) is None:
-                self._tell("version-file", path)
+                self._report("version-file", path)
         self._sidecars(name, entries, self._version_inventory(name, document, data))
         if has_content and not self._content(f"{name}/{folder}"):
             self._advice.setdefault("W003", Advice("W003", f"the content directory of {name} is empty"))
@@ -296,7 +296,7 @@ class _Check(NameCheck):
             self._sidecar(document, copy, f"{name}/")
             return document
         if is_newest:
-            self._tell("inventory-differs", path)
+            self._report("inventory-differs", path)
         own = self._parse(copy, path)
         if own is None:
             return None
@@ -411,16 +411,16 @@ class _Check(NameCheck):
                     yield algorithm, path, digest, other, is_manifest
 
     def _compare_paths(self) -> None:
-        """Compare the newest manifest with the files, and report what earlier inventories say of them."""
+        """Compare the newest manifest with the files, and report the findings of earlier inventories on them."""
         if not self._is_exact:
             for path in sorted(self._contents.keys() - self._disk, key=encode_fs):
-                self._tell("content-missing", path)
+                self._report("content-missing", path)
             for path in sorted(set(self._disk) - self._contents.keys(), key=encode_fs):
-                self._tell("content-extra", path)
+                self._report("content-extra", path)
         if self._earlier:
             self._problems += self._unlisted
             for path, name in sorted(self._absent.items(), key=lambda item: encode_fs(item[0])):
-                self._tell("content-missing", path, f"missing; listed in the manifest of {name}")
+                self._report("content-missing", path, f"missing; listed in the manifest of {name}")
             self._problems += self._contradictions
 
     def _compare_digests(self) -> tuple[int, int, Collection[str]]:

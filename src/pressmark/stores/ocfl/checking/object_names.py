@@ -53,17 +53,17 @@ class NameCheck:
 
         :param path: relative to the object
         """
-        place = os.path.join(self._tree.path, encode_fs(path)) if path else self._tree.path
-        return problem(kind, place, message, **more)
+        full = os.path.join(self._tree.path, encode_fs(path)) if path else self._tree.path
+        return problem(kind, full, message, **more)
 
-    def _tell(self, kind: str, path: str, message: str = "", **more: Any) -> None:
+    def _report(self, kind: str, path: str, message: str = "", **more: Any) -> None:
         self._problems.append(self._problem(kind, path, message, **more))
 
     def _read(self, path: str) -> bytes | None:
         try:
             return self._tree.content(path)
         except OSError as error:
-            self._tell("unreadable", path, error.strerror or str(error))
+            self._report("unreadable", path, error.strerror or str(error))
             return None
 
     def _scan(self, folder: str) -> list[Entry]:
@@ -71,21 +71,21 @@ class NameCheck:
         try:
             entries = self._tree.scan(os.path.join(self._tree.path, encode_fs(folder)) if folder else self._tree.path)
         except OSError as error:
-            self._tell("unreadable", folder, error.strerror or str(error))
+            self._report("unreadable", folder, error.strerror or str(error))
             return []
         usable = []
         for entry in entries:
             one = Entry(f"{folder}/{decode_fs(entry.name)}" if folder else decode_fs(entry.name), entry)
             if entry.kind == "file" and (count := self._tree.linked.get(one.path)):
                 what = f"the file has {count} hard links, which OCFL forbids; replace it with a copy"
-                self._tell("hard-link", one.path, what)
+                self._report("hard-link", one.path, what)
             if entry.kind in ("file", "directory"):
                 usable.append(one)
             elif entry.kind == "unseen":
                 code = next(other.errno for other in self._tree.others if other.path == one.path)
-                self._tell("content-unreadable", one.path, os.strerror(code))
+                self._report("content-unreadable", one.path, os.strerror(code))
             else:
-                self._tell("symbolic-link" if entry.is_link else "special-file", one.path)
+                self._report("symbolic-link" if entry.is_link else "special-file", one.path)
         return usable
 
     def _readable(self, path: str) -> None:
@@ -94,15 +94,15 @@ class NameCheck:
 
     def _explain_names(self, document: Mapping[str, Any] | None, root_version: str | None) -> Collection[str]:
         """Check everything in the object except its versions, and return the names of the version directories."""
-        told, self._problems = self._problems, []
+        of_inventory, self._problems = self._problems, []
         entries = self._scan("")
         files = [one.entry.name for one in entries if one.entry.kind == "file"]
         version, problems = read_declaration(self._tree, self._tree.path, OBJECT, files)
         self._problems += problems
         if version is not None and root_version is not None and later(version, root_version):
             what = f"the object declares OCFL {version}, but its storage root declares OCFL {root_version}"
-            self._tell("version-later", "", what, expected=root_version, found=version)
-        self._problems += told
+            self._report("version-later", "", what, expected=root_version, found=version)
+        self._problems += of_inventory
         self._names(entries, document)
         self._extensions(entries)
         return [one.path for one in entries if one.entry.kind == "directory" and is_version_name(one.entry.name)]
@@ -113,14 +113,14 @@ class NameCheck:
         for path, entry in entries:
             if not is_object_name(entry):
                 what = "directory" if entry.kind == "directory" else "file"
-                self._tell("object-extra", path, f"unknown {what} in the root of the object")
+                self._report("object-extra", path, f"unknown {what} in the root of the object")
             elif (
                 algorithm in ALGORITHMS
                 and SIDECAR.fullmatch(entry.name)
                 and entry.name != encode_fs(sidecar_name(str(algorithm)))
             ):
                 what = f"not the sidecar of the inventory, whose digest algorithm is {algorithm}"
-                self._tell("object-extra", path, what)
+                self._report("object-extra", path, what)
 
     def _extensions(self, entries: Sequence[Entry]) -> None:
         for path, entry in entries:
@@ -135,7 +135,7 @@ class NameCheck:
                         what = f"{name!r} is not the name of a registered extension"
                         self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
                 elif entry.name == EXTENSIONS:
-                    self._tell("extensions-file", inside.path, code="E067")
+                    self._report("extensions-file", inside.path, code="E067")
                 else:
                     self._readable(inside.path)
             self._unversioned(path, found)
@@ -144,14 +144,14 @@ class NameCheck:
         """Warn of logs and extensions, which are lost when the object's versions are copied one by one."""
         if folder == decode_fs(LOGS):
             if found:
-                self._tell("unversioned", folder, section="3.8")
+                self._report("unversioned", folder, section="3.8")
             return
         for path, entry in found:
             if encode_fs(path) == MUTABLE_HEAD:
                 what = "the object has a mutable HEAD; commit its content with ocfl-java"
-                self._tell("unversioned", path, what, section="3.9")
+                self._report("unversioned", path, what, section="3.9")
             elif entry.kind == "directory" and not is_content_path_layout(entry.name):
-                self._tell("unversioned", path, section="3.9")
+                self._report("unversioned", path, section="3.9")
 
     def _undescribed(self, folder: str) -> None:
         """Look for links and unreadable files in a directory that OCFL does not describe further."""
@@ -172,7 +172,7 @@ class NameCheck:
         right = encode_fs(sidecar_name(str(algorithm))) if has_inventory else None
         for path, entry in entries:
             if entry.kind == "file" and SIDECAR.fullmatch(entry.name) and entry.name != right:
-                self._tell("version-file", path, "not the sidecar of the version's inventory")
+                self._report("version-file", path, "not the sidecar of the version's inventory")
 
     def _content(self, folder: str) -> bool:
         """Look at everything in a content directory, and return whether it contains anything."""
@@ -185,6 +185,6 @@ class NameCheck:
             if not entries and path == folder:
                 is_empty = True
             elif not entries:
-                self._tell("content-directory-empty", path)
+                self._report("content-directory-empty", path)
             waiting += [path for path, entry in entries[::-1] if entry.kind == "directory"]
         return not is_empty

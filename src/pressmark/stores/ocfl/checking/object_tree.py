@@ -157,13 +157,13 @@ class BatchTree(ObjectTree):
 
 
 def object_trees(
-    batch: _kernels.active.TreeBatch, place: bytes = b""
+    batch: _kernels.active.TreeBatch, directory: bytes = b""
 ) -> Iterator[tuple[bytes, Tree, BatchTree | None]]:
     """Yield each tree of a batch with its path, and the object if all that was wanted of it is in memory.
 
-    :param place: the directory that the names of the batch are relative to
+    :param directory: the directory that the names of the batch are relative to
     """
-    above = place + b"/" if place else b""
+    above = directory + b"/" if directory else b""
     columns: Columns = {}
     states = batch.states
     is_usual = _USUAL.issuperset(states)
@@ -219,7 +219,7 @@ class StoredTree(ObjectTree):
                 path = f"{above}/{decode_fs(entry.name)}" if above else decode_fs(entry.name)
                 if entry.kind == "file":
                     try:
-                        status = self._storage.status(self._place(path))
+                        status = self._storage.status(self._full_path(path))
                     except OSError as error:
                         others.append(Other(path, "unseen", error.errno or 0))
                         continue
@@ -231,7 +231,7 @@ class StoredTree(ObjectTree):
                         linked[path] = status.st_nlink
                 elif entry.kind == "directory":
                     try:
-                        inside = self._storage.scan(self._place(path))
+                        inside = self._storage.scan(self._full_path(path))
                     except OSError as error:
                         others.append(Other(path, "closed", error.errno or 0))
                         continue
@@ -248,17 +248,17 @@ class StoredTree(ObjectTree):
     def has_file(self, name: str) -> bool:
         return any(entry.name == encode_fs(name) and entry.kind == "file" for entry in self._entries)
 
-    def _place(self, path: str) -> bytes:
+    def _full_path(self, path: str) -> bytes:
         return self.path + b"/" + encode_fs(path) if self.path else encode_fs(path)
 
     def content(self, path: str, limit: int = -1) -> bytes:
-        return self._storage.read(self._place(path), limit)
+        return self._storage.read(self._full_path(path), limit)
 
     def digests(self, algorithm: str) -> None:
         return None
 
     def unreadable(self, paths: Iterable[str]) -> Iterator[tuple[str, OSError]]:
         for path in sorted(paths, key=encode_fs):
-            error = self._storage.why_unreadable(self._place(path))
+            error = self._storage.why_unreadable(self._full_path(path))
             if error is not None:
                 yield path, error

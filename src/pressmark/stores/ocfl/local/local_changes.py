@@ -111,45 +111,45 @@ class LocalChanges(RunDirectory):
 
     # --- publish ------------------------------------------------------------------------------------------------------
 
-    def publish(self, new: bytes, place: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
-        target = self._storage.path(place)
-        made: list[bytes] = []
+    def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
+        target = self._storage.path(path)
+        created: list[bytes] = []
         try:
-            for directory in above(self._root, place)[1:]:
+            for directory in above(self._root, path)[1:]:
                 if directory not in known:
-                    self._make_above(directory, made)
+                    self._make_above(directory, created)
                     known.add(directory)
             if replace_empty and os.path.isdir(target):
                 os.rmdir(target)  # left behind by a killed run or another program
             rename_new(new, target)
         except OSError:
-            known.difference_update(made)
-            if made:
-                prune_empty_parents(self._root, os.path.dirname(place), strict=False)
+            known.difference_update(created)
+            if created:
+                prune_empty_parents(self._root, os.path.dirname(path), strict=False)
             raise
 
-    def _make_above(self, directory: bytes, made: list[bytes]) -> None:
+    def _make_above(self, directory: bytes, created: list[bytes]) -> None:
         """Make sure that a directory above an object exists."""
         try:
             os.mkdir(directory)
-            made.append(directory)
+            created.append(directory)
         except FileExistsError:
             if not stat.S_ISDIR(os.lstat(directory).st_mode):
                 raise
             if declares_object(self._storage, directory[len(self._root) + 1 :]):
                 raise
 
-    def publish_version(self, new: bytes, place: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
-        self.adopt_version(os.path.join(new, version), place)
+    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+        self.adopt_version(os.path.join(new, version), path)
         try:
-            self.publish_inventory(new, place, sidecar)
+            self.publish_inventory(new, path, sidecar)
         except BaseException:
             with suppress(OSError):
-                self._settle(new, place, version, sidecar, data)
+                self._recover(new, path, version, sidecar, data)
             raise
 
-    def adopt_version(self, directory: bytes, place: bytes) -> None:
-        target = self._storage.path(os.path.join(place, os.path.basename(directory)))
+    def adopt_version(self, directory: bytes, path: bytes) -> None:
+        target = self._storage.path(os.path.join(path, os.path.basename(directory)))
         try:
             rename_new(directory, target)
         except OSError as error:
@@ -158,40 +158,40 @@ class LocalChanges(RunDirectory):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
             raise
 
-    def publish_inventory(self, new: bytes, place: bytes, sidecar: bytes) -> None:
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
         for name in (_INVENTORY, sidecar):
-            self.flush_names(place)
-            self.replace(os.path.join(new, name), os.path.join(place, name))
-        self.flush_names(place)
+            self.flush_names(path)
+            self.replace(os.path.join(new, name), os.path.join(path, name))
+        self.flush_names(path)
 
-    def _settle(self, new: bytes, place: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+    def _recover(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
         """Take a version back whose inventory could not be replaced, or replace the sidecar as well."""
-        if self._storage.read(os.path.join(place, _INVENTORY)) == data:
-            os.rename(self._storage.path(os.path.join(place, version)), os.path.join(new, version))
+        if self._storage.read(os.path.join(path, _INVENTORY)) == data:
+            os.rename(self._storage.path(os.path.join(path, version)), os.path.join(new, version))
         elif exists(os.path.join(new, sidecar)):
-            self.replace(os.path.join(new, sidecar), os.path.join(place, sidecar))
+            self.replace(os.path.join(new, sidecar), os.path.join(path, sidecar))
 
-    def replace(self, new: bytes, place: bytes) -> None:
-        """Move a file over the one at ``place`` in one step."""
-        os.replace(new, self._storage.path(place))
+    def replace(self, new: bytes, path: bytes) -> None:
+        """Move a file over the one at ``path`` in one step."""
+        os.replace(new, self._storage.path(path))
 
     def flush(self, *paths: bytes) -> None:
         if self._durable:
             is_new = self / b""
             flush_trees(*(path if path.startswith(is_new) else self._storage.path(path) for path in paths))
 
-    def flush_names(self, place: bytes) -> None:
+    def flush_names(self, path: bytes) -> None:
         """Flush the entries of a directory to disk, if the changes are durable."""
         if self._durable:
-            flush_directory(self._storage.path(place))
+            flush_directory(self._storage.path(path))
 
-    def put(self, place: bytes, data: bytes) -> None:
-        replace_file(self._storage.path(place), data, part=self.begin())
+    def put(self, path: bytes, data: bytes) -> None:
+        replace_file(self._storage.path(path), data, part=self.begin())
 
-    def remove_empty(self, place: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
-        prune_empty_parents(self._root, place, removed, stop=stop, strict=strict)
+    def remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+        prune_empty_parents(self._root, path, removed, stop=stop, strict=strict)
 
-    def withdraw(self, place: bytes) -> list[bytes]:
-        os.rename(self._storage.path(place), self.begin())
-        prune_empty_parents(self._root, os.path.dirname(place), strict=False)
-        return above(self._root, place)
+    def withdraw(self, path: bytes) -> list[bytes]:
+        os.rename(self._storage.path(path), self.begin())
+        prune_empty_parents(self._root, os.path.dirname(path), strict=False)
+        return above(self._root, path)

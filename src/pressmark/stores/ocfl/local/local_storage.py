@@ -40,20 +40,20 @@ class LocalStorage:
     """A storage root on a local disk.
 
     :param base: a directory, which may be a symbolic link
-    :param place: path of the root in it
+    :param path: path of the root in it
     """
 
-    def __init__(self, base: bytes, place: bytes = b"") -> None:
+    def __init__(self, base: bytes, path: bytes = b"") -> None:
         self._base = base
-        self._inside = os.path.join(place, b"")
-        self._root = os.path.join(base, place) if place else base
+        self._inside = os.path.join(path, b"")
+        self._root = os.path.join(base, path) if path else base
         self._prefix = os.path.join(self._root, b"")
 
-    def below(self, place: bytes) -> LocalStorage:
-        return LocalStorage(os.path.abspath(self._base), self._inside + place)
+    def below(self, path: bytes) -> LocalStorage:
+        return LocalStorage(os.path.abspath(self._base), self._inside + path)
 
-    def path(self, place: bytes) -> bytes:
-        return self._prefix + place if place else self._root
+    def path(self, relative: bytes) -> bytes:
+        return self._prefix + relative if relative else self._root
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         require_use()
@@ -64,7 +64,7 @@ class LocalStorage:
 
     def trees(
         self,
-        place: bytes,
+        directory: bytes,
         names: Sequence[bytes],
         reads: Reads,
         *,
@@ -73,13 +73,13 @@ class LocalStorage:
         budget: int = UNLIMITED,
     ) -> _kernels.active.TreeBatch:
         wanted = _WANTED[reads]._replace(marker=marker, clashes=clashes, budget=budget)
-        return _kernels.active.read_trees(self.path(place), names, wanted)
+        return _kernels.active.read_trees(self.path(directory), names, wanted)
 
-    def exists(self, place: bytes) -> bool:
-        return durable.exists(self.path(place))
+    def exists(self, path: bytes) -> bool:
+        return durable.exists(self.path(path))
 
-    def status(self, place: bytes) -> os.stat_result:
-        return os.lstat(self.path(place))
+    def status(self, path: bytes) -> os.stat_result:
+        return os.lstat(self.path(path))
 
     def why_unreadable(self, file: bytes) -> OSError | None:
         return durable.why_unreadable(self.path(file))
@@ -109,15 +109,15 @@ class LocalStorage:
     def _is_short(self) -> bool:
         return len(os.path.abspath(self._root)) < PATH_MAX - NAME_MAX - 1
 
-    def too_long(self, place: bytes) -> str | None:
+    def too_long(self, path: bytes) -> str | None:
         # Nearly all paths are shorter than a name may be.
-        return None if len(place) <= NAME_MAX and self._is_short else too_long(self._root, place)
+        return None if len(path) <= NAME_MAX and self._is_short else too_long(self._root, path)
 
-    def is_absent(self, place: bytes) -> bool:
-        return is_absent(self._root, place)
+    def is_absent(self, path: bytes) -> bool:
+        return is_absent(self._root, path)
 
-    def first_link(self, place: bytes) -> bytes | None:
-        return first_link(self._root, place)
+    def first_link(self, path: bytes) -> bytes | None:
+        return first_link(self._root, path)
 
     def changes(self, durable: bool) -> LocalChanges:
         from pressmark.stores.ocfl.local.local_changes import LocalChanges  # not needed for reading

@@ -50,7 +50,7 @@ class BulkWriter(StagingWriter[StagedObject]):
     :param mode: as for :meth:`OcflRoot.put`, like ``links``
     :param replace: stores a new version of one object by itself, and tries again if other runs change it meanwhile;
         without it, existing objects are an error
-    :param durable_places: as for :class:`StagingWriter`
+    :param durable_names: as for :class:`StagingWriter`
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class BulkWriter(StagingWriter[StagedObject]):
         links: str,
         replace: Callable[[str, ObjectSource], StoreObject] | None,
         *,
-        durable_places: bool = True,
+        durable_names: bool = True,
     ) -> None:
         base = os.fsencode(root.root)
-        super().__init__(root, base, mode, links, replace is not None, durable_places=durable_places)
+        super().__init__(root, base, mode, links, replace is not None, durable_names=durable_names)
         self._root = root
         self._replace = replace
         self._provenance = Provenance(None, root.message, root.user)
@@ -79,25 +79,25 @@ class BulkWriter(StagingWriter[StagedObject]):
 
         :raises ObjectError: of kind ``exists``
         """
-        place = self._elsewhere.get(identifier)
-        if place is not None and self._root.holds(identifier, place):
-            raise self._root._exists(identifier, place)
+        path = self._elsewhere.get(identifier)
+        if path is not None and self._root.holds(identifier, path):
+            raise self._root._exists(identifier, path)
 
     @cached_property
     def _elsewhere(self) -> dict[str, bytes]:
         """The objects that are not where the layout puts them, as they were found first."""
         return self._root.misplaced_objects()
 
-    def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
+    def _destinations(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
         if self._root.layout is None:
-            return super()._places(objects)
-        return self._root.places([_text(identifier) for identifier, _source in objects])
+            return super()._destinations(objects)
+        return self._root.paths_for([_text(identifier) for identifier, _source in objects])
 
     def begin(
         self,
         identifier: str | bytes,
         source: ObjectSource,
-        place: bytes | None = None,
+        destination: bytes | None = None,
         *,
         found: FoundInventory | None = None,
         edit: Edit | None = None,
@@ -115,11 +115,11 @@ class BulkWriter(StagingWriter[StagedObject]):
         root = self._root
         name = _text(identifier)
         if found is None:
-            if place is None:
-                name, place = root.new_place(identifier)
+            if destination is None:
+                name, destination = root.name_and_path(identifier)
             with object_errors(root.root, name):
                 check_source(source)
-                is_taken = root.storage.exists(place) or root.is_elsewhere(place)
+                is_taken = root.storage.exists(destination) or root.is_elsewhere(destination)
                 if self._replaces and (is_taken or name in self._elsewhere):
                     found = root.look_up(name, anew=False)
                 if found is None:
@@ -128,10 +128,10 @@ class BulkWriter(StagingWriter[StagedObject]):
                     return self._replace(name, source)
         if found is not None:
             return self._begin_version(name, found, source, edit, dedup, **options)
-        assert place is not None
+        assert destination is not None
         if is_taken:
-            self._check_absent(name, place)
-        return self.begin_new(name, source, place, **options)
+            self._check_absent(name, destination)
+        return self.begin_new(name, source, destination, **options)
 
     def again(self, identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
         is_overtaken = error.kind in ("changed", "exists") or isinstance(error.__cause__, FileNotFoundError)
@@ -162,32 +162,32 @@ class BulkWriter(StagingWriter[StagedObject]):
             new = self.new_path()
             version = NextVersion(root, self.changes, identifier, found, edit, provenance or self._provenance, dedup)
             copy = version.copy(new, self._links, fixity or {}, also, threads)
-        return StagedObject(identifier, found.place, new, copy, check, version=version)
+        return StagedObject(identifier, found.path, new, copy, check, version=version)
 
     def _refuse_hard_links(self) -> None:
         if self._mode == "hardlink":
             raise StoreError(self._name, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
 
-    def _check_absent(self, identifier: str, place: bytes) -> None:
-        """Check that the root has no object of this identifier, and that ``place`` is free.
+    def _check_absent(self, identifier: str, path: bytes) -> None:
+        """Check that the root has no object of this identifier, and that ``path`` is free.
 
-        :raises ObjectError: of kind ``exists``, or as :meth:`StorageRoot.check_place_free`
+        :raises ObjectError: of kind ``exists``, or as :meth:`StorageRoot.check_free`
         """
-        found = self._root.find_at(identifier, place)
+        found = self._root.find_at(identifier, path)
         if found is not None:
-            raise self._root._exists(identifier, found.place)
+            raise self._root._exists(identifier, found.path)
         try:
-            self._root.check_place_free(identifier, place)
+            self._root.check_free(identifier, path)
         except ObjectError:
             # Again, while no run moves anything.
             with object_errors(self._name, identifier), self.staging.lock():
-                self._root.check_place_free(identifier, place)
+                self._root.check_free(identifier, path)
 
     def begin_new(
         self,
         identifier: str,
         files: ObjectSource | Files,
-        place: bytes | None = None,
+        destination: bytes | None = None,
         *,
         provenance: Provenance | None = None,
         fixity: Fixity | None = None,
@@ -198,7 +198,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         """Return a new object, whose path is free.
 
         :param files: the source; or names in the object, and the files to copy there
-        :param place: as returned by :meth:`StorageRoot.places`, if known
+        :param destination: as returned by :meth:`StorageRoot.paths_for`, if known
         :param provenance: instead of that of the root
         :param fixity: as for :meth:`OcflRoot.put`, like ``threads``
         :param also: more algorithms whose digests are returned, but not stored in the inventory
@@ -209,8 +209,8 @@ class BulkWriter(StagingWriter[StagedObject]):
         """
         root = self._root
         self._refuse_hard_links()
-        if place is None:
-            place = root.place(identifier)
+        if destination is None:
+            destination = root.path_for(identifier)
         with object_errors(root.root, identifier):
             new = self.new_path()
         copy = CopiedFiles(
@@ -225,7 +225,7 @@ class BulkWriter(StagingWriter[StagedObject]):
             also=also,
             threads=threads,
         )
-        return StagedObject(identifier, place, new, copy, check, provenance=provenance or self._provenance)
+        return StagedObject(identifier, destination, new, copy, check, provenance=provenance or self._provenance)
 
     def _complete(self, staged: StagedObject) -> None:
         root, copy = self._root, staged.copy
@@ -235,15 +235,15 @@ class BulkWriter(StagingWriter[StagedObject]):
             return
         assert staged.provenance is not None
         write_object(copy, staged.identifier, root.version, staged.provenance)
-        root.refuse_too_long(staged.identifier, staged.place, copy.longest)
+        root.refuse_too_long(staged.identifier, staged.destination, copy.longest)
 
-    def adopt(self, identifier: str, directory: bytes, place: bytes | None = None) -> StagedObject:
+    def adopt(self, identifier: str, directory: bytes, destination: bytes | None = None) -> StagedObject:
         """Publish a complete object from ``directory``, on the same file system, without copying it.
 
         :raises ObjectError: the object has no path
         :raises IdentifierError: the identifier has no path in this root
         """
-        staged = StagedObject(identifier, place or self._root.place(identifier), directory)
+        staged = StagedObject(identifier, destination or self._root.path_for(identifier), directory)
         self._waiting.append(staged)
         return staged
 
@@ -251,18 +251,18 @@ class BulkWriter(StagingWriter[StagedObject]):
         """Return a path for an object that the caller copies whole, and then adopts."""
         return self.changes.begin()
 
-    def finish_version(self, place: bytes) -> bool:
-        """Finish a version of the object at ``place`` whose publishing was interrupted; return whether there was one.
+    def finish_version(self, path: bytes) -> bool:
+        """Finish a version of the object at ``path`` whose publishing was interrupted; return whether there was one.
 
         :raises SourceError: of kind ``improper``: the content of the version does not match its inventory
         :raises OSError: the version cannot be read, or the object cannot be written
         """
         from pressmark.stores.ocfl.writing.version_writer import finish_version  # only for existing objects
 
-        return finish_version(self._root, self.changes, place)
+        return finish_version(self._root, self.changes, path)
 
-    def adopt_version(self, directory: bytes, place: bytes) -> None:
-        """Publish a complete next version of the object at ``place``, unless another run does.
+    def adopt_version(self, directory: bytes, path: bytes) -> None:
+        """Publish a complete next version of the object at ``path``, unless another run does.
 
         :param directory: in a directory of :meth:`new_path`, with the name of the version
         :raises SourceError: as for :meth:`finish_version`
@@ -270,8 +270,8 @@ class BulkWriter(StagingWriter[StagedObject]):
         """
         self.changes.flush(directory)
         with suppress(FileExistsError), self.changes.lock():
-            self.changes.adopt_version(directory, place)
-        self.finish_version(place)
+            self.changes.adopt_version(directory, path)
+        self.finish_version(path)
 
     def _copy_all(self, copies: Sequence[SourceCopy], together: int | None) -> Iterator[SourceCopy]:
         return self.changes.copy(copies, self._copier, together) if copies else iter(())
@@ -282,31 +282,31 @@ class BulkWriter(StagingWriter[StagedObject]):
     def _is_moved(self, staged: StagedObject) -> bool:
         if staged.version is not None:
             return staged.version.is_published()
-        return not self.changes.is_prepared(staged.path) and self._root.storage.exists(staged.place)
+        return not self.changes.is_prepared(staged.path) and self._root.storage.exists(staged.destination)
 
     def _move(self, staged: StagedObject, known: set[bytes]) -> None:
         if staged.version is not None:
             staged.version.publish(staged.path)
             return
         try:
-            if self._root.is_elsewhere(staged.place):
+            if self._root.is_elsewhere(staged.destination):
                 raise FileExistsError
-            self.changes.publish(staged.path, staged.place, known)
+            self.changes.publish(staged.path, staged.destination, known)
         except (FileExistsError, NotADirectoryError):
             # The path is not free: report why, or replace an empty directory.
-            self._root.check_place_free(staged.identifier, staged.place)
+            self._root.check_free(staged.identifier, staged.destination)
             try:
-                self.changes.publish(staged.path, staged.place, known, replace_empty=True)
+                self.changes.publish(staged.path, staged.destination, known, replace_empty=True)
             except FileExistsError:
-                self._root.check_place_free(staged.identifier, staged.place)
+                self._root.check_free(staged.identifier, staged.destination)
                 raise
 
     def _record(self, staged: StagedObject) -> StoreObject:
         if staged.version is not None and staged.copy is not None:
             return staged.version.record(staged.copy)
         dropped = staged.copy.dropped if staged.copy is not None else ()
-        problems = dropped_directories(staged.place, dropped)
-        return StoreObject(staged.identifier, decode_fs(staged.place), True, None, problems)
+        problems = dropped_directories(staged.destination, dropped)
+        return StoreObject(staged.identifier, decode_fs(staged.destination), True, None, problems)
 
 
 def _text(identifier: str | bytes) -> str:

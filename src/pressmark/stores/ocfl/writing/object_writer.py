@@ -73,11 +73,11 @@ def write_object(copied: CopiedFiles, identifier: str, version: str, provenance:
     copied.note_path(b"v1/" + encode_fs(sidecar_name(copied.algorithm)))
 
 
-def dropped_directories(place: bytes, dropped: Iterable[bytes]) -> tuple[Problem, ...]:
-    """Return the warnings of directories without any file, which were not stored in the object at ``place``."""
+def dropped_directories(path: bytes, dropped: Iterable[bytes]) -> tuple[Problem, ...]:
+    """Return the warnings of directories without any file, which were not stored in the object at ``path``."""
     why = "not stored: OCFL does not allow empty directories"
     return tuple(
-        problem("directory-empty", place, f"{decode_fs(folder)!r} {why}", severity="warning") for folder in dropped
+        problem("directory-empty", path, f"{decode_fs(folder)!r} {why}", severity="warning") for folder in dropped
     )
 
 
@@ -172,8 +172,8 @@ class CopiedFiles(SourceCopy):
     ) -> None:
         self._known = {algorithm_name(name): dict(block) for name, block in fixity.items()}
         algorithms = tuple(dict.fromkeys((algorithm, *self._known, *also)))
-        given: ObjectSource = {} if isinstance(source, list) else source
-        super().__init__(given, top, links, algorithms=algorithms, threads=threads)
+        files: ObjectSource = {} if isinstance(source, list) else source
+        super().__init__(files, top, links, algorithms=algorithms, threads=threads)
         if isinstance(source, list):
             self.entries, self.is_real = [SourceEntry(*file) for file in source], False
         self._stored = manifest or {}
@@ -207,15 +207,15 @@ class CopiedFiles(SourceCopy):
         """
         self.changes.write(self.target, {b"": None, encode_fs(self._version): None})
         base = self.target + b"/" + encode_fs(self._folder)
-        made = False
+        is_created = False
         for name, path, is_empty in self.listed():
             if path is None:
                 if is_empty:
                     self.dropped.append(name)
                 continue
-            if not made:
+            if not is_created:
                 self.changes.make(base)
-                made = True
+                is_created = True
             logical = logical_name(name)
             content = logical if self.content_paths is None else self._content_path(logical)
             self._claim(content, logical)

@@ -85,7 +85,7 @@ class NextVersion:
     :param found: the object
     :param edit: its difference from the newest version
     :param dedup: do not store content that is in the object already
-    :ivar place: the object
+    :ivar path: the object
     :raises ObjectError: of kind ``improper``, ``mutable-head`` or ``changed``: nothing can be added to the object
     :raises SourceError: no version number is left
     """
@@ -100,12 +100,12 @@ class NextVersion:
         provenance: Provenance,
         dedup: bool,
     ) -> None:
-        self.place = found.place
+        self.path = found.path
         self._root = root
         self._storage = root.storage
         self._publishing = changes
         self._identifier = identifier
-        self._found = found
+        self._current = found
         self._edit = edit
         self._provenance = provenance
         self._dedup = dedup
@@ -123,7 +123,7 @@ class NextVersion:
         :raises SourceError: the changes contradict the object or each other
         """
         self._kept, source = _kept(self._edit, self._before, new, links)
-        document = self._found.document
+        document = self._current.document
         return CopiedFiles(
             source,
             new,
@@ -153,17 +153,17 @@ class NextVersion:
         self._changes = compare_states(self._before, after)
         self._is_new = not (self._changes.is_empty and copied.is_stored())
         if self._is_new:
-            _write(self._found.document, self._name, after, copied, self._provenance)
-            self._root.refuse_too_long(self._identifier, self.place, copied.longest)
+            _write(self._current.document, self._name, after, copied, self._provenance)
+            self._root.refuse_too_long(self._identifier, self.path, copied.longest)
 
     def record(self, copied: CopiedFiles) -> StoreObject:
         """Return the record of the object with this version, or with its newest one if that is equal."""
-        problems = (*dropped_directories(self.place, copied.dropped), *self._damaged(copied.damaged))
+        problems = (*dropped_directories(self.path, copied.dropped), *self._damaged(copied.damaged))
         counts = self._changes.counts()
         if restored := copied.restored & set(self._changes.unchanged):
             counts = {**counts, "restored": len(restored), "unchanged": counts["unchanged"] - len(restored)}
-        name = self._name if self._is_new else self._found.document["head"]
-        return StoreObject(self._identifier, decode_fs(self.place), True, None, problems, name, counts)
+        name = self._name if self._is_new else self._current.document["head"]
+        return StoreObject(self._identifier, decode_fs(self.path), True, None, problems, name, counts)
 
     # --- before -------------------------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class NextVersion:
             raise self._improper(why)
         if self._irregularity() is None:
             return
-        finish_version(self._root, self._publishing, self.place)
+        finish_version(self._root, self._publishing, self.path)
         with self._publishing.lock():
             if not self._is_as_found():
                 raise self._changed()
@@ -188,7 +188,7 @@ class NextVersion:
         """Return the first error of the declaration and the inventory."""
         names = (declaration(OBJECT, version)[0] for version in VERSIONS)
         there = [name for name in names if self._storage.exists(self._path(name))]
-        version, problems = read_declaration(self._storage, self.place, OBJECT, there)
+        version, problems = read_declaration(self._storage, self.path, OBJECT, there)
         if version is None:
             return "declaration-missing: the object declares no supported version of OCFL"
         if later(version, self._root.version):
@@ -197,19 +197,19 @@ class NextVersion:
                 f" but its storage root declares OCFL {self._root.version}"
             )
         repeated: list[str] = []
-        read_inventory(self._found.data, repeated)
+        read_inventory(self._current.data, repeated)
         if repeated:
             return f"inventory-key-repeated: the key {quoted(repeated[0])} occurs more than once"
         if problems:
             return f"{problems[0].kind}: {problems[0].message}"
-        errors = inventory_errors(self._found.document, version)
+        errors = inventory_errors(self._current.document, version)
         return f"{errors[0].kind}: {errors[0].message}" if errors else None
 
     def _irregularity(self) -> str | None:
         """Return what another run, killed or not, may have left unfinished."""
-        document, data = self._found.document, self._found.data
+        document, data = self._current.document, self._current.data
         try:
-            if not matches_sidecar(self._storage, self.place, document, data):
+            if not matches_sidecar(self._storage, self.path, document, data):
                 return "sidecar-mismatch: the inventory differs from its sidecar"
         except FileNotFoundError:
             return "sidecar-missing: the inventory has no sidecar"
@@ -227,7 +227,7 @@ class NextVersion:
 
     def _hash_stored(self, contents: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Outcome]]:
         """Hash content files of the object, and yield key and outcome of each; links are not followed."""
-        algorithms = (self._found.document["digestAlgorithm"],)
+        algorithms = (self._current.document["digestAlgorithm"],)
         for link, group in groupby(contents, lambda task: self._link(task[1])):
             tasks = [(key, self._path(encode_fs(content))) for key, content in group]
             if link is None:
@@ -257,7 +257,7 @@ class NextVersion:
 
         :raises ObjectError: of kind ``mutable-head``
         """
-        if has_mutable_head(self._storage, self.place):
+        if has_mutable_head(self._storage, self.path):
             what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
             raise self._error("mutable-head", f"{what}; commit it with ocfl-java first")
 
@@ -275,9 +275,9 @@ class NextVersion:
         if not self._is_as_found():
             raise self._changed()
         self._refuse_mutable_head()
-        sidecar = encode_fs(sidecar_name(self._found.document["digestAlgorithm"]))
+        sidecar = encode_fs(sidecar_name(self._current.document["digestAlgorithm"]))
         try:
-            self._publishing.publish_version(new, self.place, encode_fs(self._name), sidecar, self._found.data)
+            self._publishing.publish_version(new, self.path, encode_fs(self._name), sidecar, self._current.data)
         except FileExistsError:
             # Another host, whose lock this one does not see: finished or refused on the next attempt.
             what = f"{self._name} exists already; run the command again"
@@ -289,12 +289,12 @@ class NextVersion:
 
     def _is_as_found(self) -> bool:
         try:
-            return self._storage.read(self._path(_INVENTORY)) == self._found.data
+            return self._storage.read(self._path(_INVENTORY)) == self._current.data
         except FileNotFoundError:
             return False
 
     def _path(self, *names: bytes) -> bytes:
-        return b"/".join((self.place, *names))
+        return b"/".join((self.path, *names))
 
     def _changed(self) -> ObjectError:
         return self._error("changed", "changed by another run; run the command again")
@@ -393,42 +393,42 @@ def _joined_fixity(
 # --- finishing --------------------------------------------------------------------------------------------------------
 
 
-def finish_version(root: StorageRoot, changes: Changes, place: bytes) -> bool:
+def finish_version(root: StorageRoot, changes: Changes, path: bytes) -> bool:
     """Finish a version whose publishing was interrupted; return whether there was one.
 
-    :param place: the object
+    :param path: the object
     :raises SourceError: of kind ``improper``: the content of the version does not match its inventory
     :raises OSError: the version cannot be read, or the object cannot be written
     """
     with changes.lock():  # no run is publishing
-        unfinished = _unfinished(root.storage, place)
+        unfinished = _unfinished(root.storage, path)
     if unfinished is None:
         return False
-    check_content(root.storage, place, unfinished)
+    check_content(root.storage, path, unfinished)
     new = changes.begin()
     sidecar = encode_fs(sidecar_name(unfinished.document["digestAlgorithm"]))
-    folder = place + b"/" + encode_fs(unfinished.name)
+    folder = path + b"/" + encode_fs(unfinished.name)
     contents = {b"": None, _INVENTORY: unfinished.data, sidecar: root.storage.read(folder + b"/" + sidecar)}
     try:
         changes.write(new, contents)
         changes.flush(new, folder)
         with changes.lock():
-            if _unfinished(root.storage, place) == unfinished:
-                changes.publish_inventory(new, place, sidecar)
+            if _unfinished(root.storage, path) == unfinished:
+                changes.publish_inventory(new, path, sidecar)
     finally:
         changes.discard(new)
     return True
 
 
-def check_content(storage: Storage, place: bytes, unfinished: UnfinishedVersion) -> None:
+def check_content(storage: Storage, object_path: bytes, unfinished: UnfinishedVersion) -> None:
     """Compare the content of an unfinished version with its inventory.
 
-    :param place: the object
+    :param object_path: the object
     :raises SourceError: of kind ``improper``
     """
     expected = content_of(unfinished.document, unfinished.name)
     algorithm = unfinished.document["digestAlgorithm"]
-    tasks = ((path, place + b"/" + path) for path in expected)
+    tasks = ((path, object_path + b"/" + path) for path in expected)
     for path, outcome in storage.hash_tasks(tasks, (algorithm,), os.cpu_count() or 1):
         if outcome.digests is None or outcome.digests[algorithm] != expected[path].lower():
             why = outcome.message if outcome.digests is None else f"{algorithm} digest mismatch"
@@ -436,9 +436,9 @@ def check_content(storage: Storage, place: bytes, unfinished: UnfinishedVersion)
             raise SourceError("improper", f"{what}; restore the file, or move {unfinished.name} out of the object")
 
 
-def _unfinished(storage: Storage, place: bytes) -> UnfinishedVersion | None:
+def _unfinished(storage: Storage, path: bytes) -> UnfinishedVersion | None:
     try:
-        data = storage.read(place + b"/" + _INVENTORY)
-        return find_unfinished(storage, place, read_inventory(data), data)
+        data = storage.read(path + b"/" + _INVENTORY)
+        return find_unfinished(storage, path, read_inventory(data), data)
     except (FileNotFoundError, InventoryError):
         return None
