@@ -112,6 +112,12 @@ def test_line_feeds_in_quoted_fields_end_no_row() -> None:
         open_list(io.BytesIO(b'"id"\r"a\nb"\rc\r'), "csv")
 
 
+def test_quotes_inside_fields_begin_no_quoted_field() -> None:
+    text = b'5" disk,"a"\n"\r",b'
+    assert open_list(io.BytesIO(text), "csv").read(1000) == text
+    open_list(io.BytesIO(b'\xef\xbb\xbf"a\nb"\n"a\rb"'), "csv")
+
+
 @pytest.mark.parametrize("text", ["ab\r\ncd\r\n", "Ābcdefgh\n" * 9])
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
 def test_lists_in_utf16(tmp_path: Path, text: str, codec: str) -> None:

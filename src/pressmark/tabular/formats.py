@@ -106,7 +106,8 @@ _FOREIGN_BYTES = (
     (rb"<\?xml[ \t]|<!DOCTYPE html", _MARKUP),
 )
 _FOREIGN = tuple((re.compile(pattern), what) for pattern, what in _FOREIGN_BYTES)
-_QUOTED = re.compile(rb'"[^"]*+"')
+# A quoted field; a quote inside another field is data.
+_QUOTED = re.compile(rb'(?<![^\n\r,;|\t])"(?:[^"]|"")*+"')
 # The first line by which Excel knows the separator.
 _EXCEL = re.compile(rb"(?i)(?:\xef\xbb\xbf)?(sep=[^\r\n])\r?(?:\n|$)")
 # A JSON document of several lines, or an array.
@@ -478,7 +479,7 @@ def open_list(
         if format != "jsonl" and (setting := _EXCEL.match(head)):
             how = "remove it, and name the separator with --delimiter"
             raise FormatError(name, f"first line {quoted(setting[1])} is a setting of Excel; {how}")
-        _refuse_returns(name, head, format)
+        _refuse_returns(name, head.removeprefix(BOM), format)
         guard = Guard(name, format, start=len(bom))
         return ListStream(source, name, head.removeprefix(BOM), bom=bom, guard=guard)
     if delimiter is None:
