@@ -287,11 +287,11 @@ REMARKED = {
     "spelling": Remark("spelling", 2, (Example(5, "doi:10.1000/A"), Example(8, "10.1000/a")), 1),
 }
 SENTENCES = {
-    "blank": "3 identifiers in the input are empty, the first is item 5; remove them.",
-    "setting": "The first item 'sep=;' is a setting of Excel, not an identifier; remove it.",
+    "blank": "3 identifiers in the input are empty, the first is item 5; leave them out.",
+    "setting": "The first item 'sep=;' is a setting of Excel, not an identifier; leave it out.",
     "encoding": "2 identifiers are not UTF-8, for example 'caf\\xe9' (item 2); the input looks like Windows-1252;"
     " convert it to UTF-8 (iconv -f WINDOWS-1252 -t UTF-8).",
-    "ends": "1 identifier starts or ends with a blank: 'a ' (item 3); remove it, or it becomes part of the path.",
+    "ends": "1 identifier starts or ends with a blank: 'a ' (item 3); strip it, or it becomes part of the path.",
     "invisible": "2,000 identifiers contain no-break or zero-width characters, for example 'a\\u200bb' (item 4);"
     " remove or replace them.",
     "spelling": "2 identifiers are 1 DOI or ARK in several spellings, for example 'doi:10.1000/A' and '10.1000/a';"

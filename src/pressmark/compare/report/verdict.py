@@ -338,10 +338,10 @@ def _remark(remark: Remark) -> str:
     if remark.kind == "blank":
         where = f"item {format_number(first.number + 1)}"
         if count == 1:
-            return f"1 identifier in the input is empty, {where}; remove it."
-        return f"{subject} in the input are empty, the first is {where}; remove them."
+            return f"1 identifier in the input is empty, {where}; leave it out."
+        return f"{subject} in the input are empty, the first is {where}; leave them out."
     if remark.kind == "setting":
-        return f"The first item {quoted(first.identifier)} is a setting of Excel, not an identifier; remove it."
+        return f"The first item {quoted(first.identifier)} is a setting of Excel, not an identifier; leave it out."
     if remark.kind == "encoding":
         advice = {
             "windows-1252": "the input looks like Windows-1252; convert it to UTF-8 (iconv -f WINDOWS-1252 -t UTF-8)",
@@ -350,7 +350,7 @@ def _remark(remark: Remark) -> str:
         return f"{subject} {'is' if count == 1 else 'are'} not UTF-8{example}; {advice}."
     if remark.kind == "ends":
         verb = "starts or ends" if count == 1 else "start or end"
-        return f"{subject} {verb} with a blank{example}; remove it, or it becomes part of the path."
+        return f"{subject} {verb} with a blank{example}; strip it, or it becomes part of the path."
     if remark.kind == "invisible":
         verb = "contains" if count == 1 else "contain"
         return f"{subject} {verb} no-break or zero-width characters{example}; remove or replace them."
