@@ -33,9 +33,10 @@ from pressmark import _kernels
 from pressmark._kernels.tables import LineStatus
 from pressmark.bagit.encodings import LINE_LIMIT, UTF8, Line, LineReader, find_charset, line_location
 from pressmark.bagit.manifest import PATH_LIMIT, ManifestEntry, ManifestForm, unescaped
-from pressmark.bagit.paths import BELOW_PAYLOAD, collision_key, decode_path, encode_path, normal_key, possible_paths
+from pressmark.bagit.paths import BELOW_PAYLOAD, decode_path, encode_path, normal_key, possible_paths
 from pressmark.bagit.problems import judge_violation, problem
 from pressmark.errors import BagError
+from pressmark.paths.folding import folded
 from pressmark.reports import Problem
 
 __all__ = [
@@ -320,7 +321,7 @@ class Listing:
                 path, _, _ = manifest.read(entry)
                 if any(earlier.find(path) is not None for earlier in self._manifests[:number]):
                     continue
-                key = collision_key(path)
+                key = folded(path)
                 other = self._of_key(keys, key)
                 if other is None:
                     # Names that equal their own key are not in this index.
@@ -333,7 +334,7 @@ class Listing:
         for found in keys.find(key):
             entry, number = divmod(keys.line(found), len(self._manifests))
             path: bytes = self._manifests[number].read(entry)[0]
-            if collision_key(path) == key:
+            if folded(path) == key:
                 return path
         return None
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 from pressmark.bagit.problems import RULES, VERSIONS, applies
 
@@ -19,9 +18,7 @@ __all__ = [
     "FETCH_TXT",
     "PAYLOAD",
     "archive_ending",
-    "are_distinct",
     "canonical",
-    "collision_key",
     "decode_path",
     "encode_path",
     "has_raw_percent",
@@ -149,21 +146,3 @@ def normal_key(path: bytes) -> bytes:
     if path.isascii():
         return path
     return unicodedata.normalize("NFC", path.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-
-def collision_key(path: bytes) -> bytes:
-    """Return a key that is equal for names that differ only in case or normalization (Unicode canonical caseless
-    match).
-    """
-    if path.isascii():
-        return path.lower()
-    text = unicodedata.normalize("NFD", path.decode("utf-8", "surrogateescape"))
-    return unicodedata.normalize("NFD", text.casefold()).encode("utf-8", "surrogateescape")
-
-
-def are_distinct(paths: Sequence[bytes]) -> bool:
-    """Return whether all of the paths differ in more than case and normalization."""
-    text = b"\n".join(paths)
-    if text.isascii() and text.lower() == text:
-        return len(set(paths)) == len(paths)
-    return len(set(map(collision_key, paths))) == len(paths)

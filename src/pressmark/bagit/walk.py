@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
-from pressmark.bagit.paths import collision_key
 from pressmark.bagit.problems import problem
 from pressmark.fs.names import decode_fs
+from pressmark.paths.folding import folded
 from pressmark.reports import WARNING, Problem
 
 __all__ = ["LINKS", "BagEntry", "Exclusion", "UnreadableDirectories", "walk"]
@@ -169,7 +169,7 @@ class _Walk:
                         yield BagEntry(prefix + name, None, "", fault=problem("links-too-many", prefix + name))
                         return
                     yield self._one(prefix + name, None if below is None else below + name, kind, size)
-                    if not seen.add(collision_key(name)):
+                    if not seen.add(folded(name)):
                         yield BagEntry(prefix + name, None, "", fault=problem("name-clash", prefix + name))
         except OSError as error:
             yield _unreadable(path, error)

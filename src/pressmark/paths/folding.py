@@ -6,9 +6,10 @@ the tables of the running Python; other bytes are unchanged. Folding never chang
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from unicodedata import normalize
 
-__all__ = ["casefolded", "decomposed", "folded"]
+__all__ = ["are_distinct", "casefolded", "decomposed", "folded"]
 
 
 def folded(path: bytes) -> bytes:
@@ -20,6 +21,14 @@ def folded(path: bytes) -> bytes:
     if path.isascii():
         return path.lower()
     return _bytes(normalize("NFD", normalize("NFD", _text(path)).casefold()))
+
+
+def are_distinct(paths: Sequence[bytes]) -> bool:
+    """Return whether the folded forms of all paths differ."""
+    text = b"\n".join(paths)
+    if text.isascii() and text.lower() == text:
+        return len(set(paths)) == len(paths)
+    return len(set(map(folded, paths))) == len(paths)
 
 
 def casefolded(path: bytes) -> bytes:

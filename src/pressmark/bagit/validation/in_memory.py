@@ -20,10 +20,11 @@ from pressmark.bagit.bag_directory import STAGING, ResolvedPath
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.encodings import find_charset
 from pressmark.bagit.manifest import digest_digits
-from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, are_distinct
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
+from pressmark.paths.folding import are_distinct
 from pressmark.reports import ERROR, Problem
 
 __all__ = ["PlainBag", "check_in_memory"]

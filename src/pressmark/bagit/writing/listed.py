@@ -13,7 +13,7 @@ from pressmark.bagit.changes.destination import checked_destination
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest import read_manifest as read_bag_manifest
 from pressmark.bagit.manifest_format import official_name, split_manifest_name
-from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, collision_key, normal_key
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, canonical, normal_key
 from pressmark.bagit.problems import problem
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import Preflight
@@ -22,6 +22,7 @@ from pressmark.bagit.writing.write import add_tag_files, publish_new
 from pressmark.errors import BagError, ManifestError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifest_reader import read_manifest
+from pressmark.paths.folding import folded
 from pressmark.reports import ERROR, Problem, Progress
 
 __all__ = ["create_from_lists"]
@@ -112,7 +113,7 @@ def _check_names(entries: Sequence[FetchEntry], preflight: Preflight) -> None:
     caseless: set[bytes] = set()
     for entry in entries:
         before = first.setdefault(normal_key(entry.path), entry)
-        caseless_key = collision_key(entry.path)
+        caseless_key = folded(entry.path)
         if before is not entry:
             kind = "path-duplicate" if before.path == entry.path else "name-clash"
             message = f"lines {before.line} and {entry.line} list the same path; keep one of them"

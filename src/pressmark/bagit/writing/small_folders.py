@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from pressmark import _kernels
-from pressmark.bagit.paths import are_distinct
 from pressmark.bagit.writing.payload import FileFacts, SourceChangedError
 from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
+from pressmark.paths.folding import are_distinct
 
 __all__ = ["Digests", "Entries", "are_plain", "list_small_folders", "read_small_folders", "small_files"]
 
