@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import shutil
@@ -197,6 +198,37 @@ def test_bags_that_are_not_what_their_manifests_say(tmp_path: Path) -> None:
             "more": "source_invalid",
         }
         assert set(held(store)) == {"good"}
+
+
+@pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
+@pytest.mark.parametrize("kind", ["bags", "ocfl"])
+def test_what_another_process_changes_is_no_damage(
+    kind: str, to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damage is the same when it is read again."""
+    source = make(kind, tmp_path / "source", GIVEN, tmp_path / "given")
+    paths = {
+        name: next(path for path in (tmp_path / "source" / source.find(name).path).rglob("one"))
+        for name in ("aa1", "bb2", "cc3")
+    }
+    sound = paths["aa1"].read_bytes()
+    for path in paths.values():
+        path.write_bytes(bytes(len(path.read_bytes())))
+    times = itertools.count()
+
+    def wait(_seconds: float) -> None:
+        paths["aa1"].write_bytes(sound)
+        size = paths["bb2"].stat().st_size
+        paths["bb2"].write_bytes(b"%0*d" % (size, next(times)))
+
+    monkeypatch.setattr(transfer, "sleep", wait)
+    rows, _store = migrate(source, to, tmp_path / "to")
+    assert {name: (row.status, row.error_code) for name, row in rows.items()} == {
+        "aa1": ("ok", None),
+        "bb2": ("source_invalid", "changed-while-read"),
+        "cc3": ("digest_mismatch", "mismatch"),
+        "dd4": ("ok", None),
+    }
 
 
 def test_a_bag_is_validated_whatever_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from time import monotonic, sleep
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
+from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
@@ -24,6 +25,7 @@ from pressmark.stores.staging_writer import Staged
 
 __all__ = ["Transfer", "transfer_chunk"]
 
+_CHANGING = "changed while it was read; migrate it again when nothing changes it"
 # Seconds between attempts after errors that may pass.
 WAITS = (0.05, 0.3, 1.0)
 # Objects that are moved into the destination together, at most; and their bytes, so that an interruption costs little.
@@ -68,6 +70,7 @@ class _Transferred:
     :ivar steps: of storing it; :data:`None` before the first
     :ivar staged: the object, if its files are to be copied
     :ivar error: why it was not stored at first
+    :ivar mismatch: which file differed from its recorded digest at the last attempt, and how
     :ivar seconds: the time that it took so far
     """
 
@@ -78,6 +81,7 @@ class _Transferred:
         self.steps: Storing | None = None
         self.staged: Staged | None = None
         self.error: Exception | None = None
+        self.mismatch = ""
         self.seconds = 0.0
 
 
@@ -224,6 +228,10 @@ class Transfer:
             if self._was_moved(entry, item.planned):
                 return True
             failure = self._perhaps_moved(entry, failure)
+        if failure.code == "mismatch" and failure.message != item.mismatch:
+            # Damage is the same when the object is read again, unlike what another process is changing.
+            item.mismatch = failure.message
+            failure = Failure("source_invalid", CHANGED, _CHANGING, transient=True)
         if failure.transient and not is_last:
             return False
         entry.fail(failure)
