@@ -5,6 +5,7 @@ The trees are written here name by name, without help from the package.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -91,6 +92,25 @@ def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finish
     assert kinds(store) == set()
     if finisher != "delete":
         assert content(store) == {"f": b"new" if finisher == "put" else b"old"}
+
+
+def test_a_private_directory_that_cannot_be_removed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its removal is not announced, and it is listed as after every check."""
+    staging = leave_run(store, in_turn=False)
+    removed: list[object] = []
+
+    def refuse(path: bytes) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr("pressmark.fs.staging.remove_tree", refuse)
+    report = store.repair(on_event=removed.append)
+    assert "leftover" in {one.kind for one in report.problems}
+    assert not [event for event in removed if isinstance(event, RepairStep)]
+    assert staging.exists()
+    monkeypatch.undo()
+    store.repair(on_event=removed.append)
+    assert "remove" in [event.action for event in removed if isinstance(event, RepairStep)]
+    assert not staging.exists()
 
 
 def test_a_file_among_private_directories(store: Store, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def _mend(walk: Walk, run: Repairs, item: Item) -> bool:
     if isinstance(item, Problem):
         if item.kind == "leftover":
             run.clear(os.path.dirname(os.path.join(walk.base, item.path)))
-            return True
+            return run.dry_run or not run.exists(encode_fs(item.path))
         if item.kind != "empty":
             return False
         is_done = run.repair(item, partial(run.prune, item.path, encode_fs(ROOT)))

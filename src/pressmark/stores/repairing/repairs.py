@@ -71,13 +71,15 @@ class Repairs(StoreChange):
 
         :param directory: a private directory in it, which is not entered yet; by default a :class:`RunDirectory`
         """
-        for left in own_leftovers(folder):
-            path = os.path.relpath(left, self._base)
-            if ("leftover", path) not in self.repaired:
-                self.note([RepairStep("remove", path)], "leftover", path)
+        found = own_leftovers(folder)
         if not self.dry_run and os.path.isdir(folder):
             with store_errors(folder), directory or RunDirectory(folder):
                 pass  # entering it removes leftovers, and leaving it the directory
+        for left in found:
+            path = os.path.relpath(left, self._base)
+            is_removed = self.dry_run or not os.path.lexists(left)
+            if is_removed and ("leftover", path) not in self.repaired:
+                self.note([RepairStep("remove", path)], "leftover", path)
 
     def note(self, steps: Sequence[RepairStep], kind: str, path: bytes) -> None:
         """Report the steps that repaired a problem."""
