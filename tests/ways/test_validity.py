@@ -165,6 +165,28 @@ def test_junk_changes_no_exit_status(kind: str, tmp_path: Path, call: Any, imple
     assert junk == {path for path in junk if path.exists()}
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("pairtree", "abcdefgz/.rsync-partial/a.txt"),
+        ("pairtree", "abcdefgz/.a.txt.Ab3dE6"),
+        ("pairtree", "abcdefgz/a.txt.filepart"),
+        ("pairtree", ".rsync-partial/a.txt"),
+        ("vitro", ".a.txt.Ab3dE6"),
+    ],
+)
+def test_an_object_of_an_incomplete_transfer_is_named(kind: str, name: str, tmp_path: Path, call: Any) -> None:
+    """A warning; not if the object has other files as well."""
+    store = make_store(kind, tmp_path / "store", {"abcdefgh": FILES})
+    directory = object_directory(store, "abcdefgh").parent / "gz"
+    write(directory, {name: b"x"})
+    found = call("store", "check", f"{store}")
+    assert (found.exit_code, found.stdout.count("warning: partial: ")) == (0, 1), found.output
+    if name.startswith("abcdefgz"):
+        write(directory / "abcdefgz", {"b.txt": b"x"})
+        assert call("store", "check", f"{store}").stdout == ""
+
+
 def test_an_object_with_the_name_of_junk(tmp_path: Path, call: Any, implementation: Any) -> None:
     """What was stored under such an identifier or file name is found."""
     store = make_store("pairtree", tmp_path / "store", {"@eaDir": FILES})

@@ -28,6 +28,7 @@ __all__ = [
     "is_inside",
     "is_junk",
     "is_junk_directory",
+    "is_partial",
     "is_utf8",
     "too_long",
 ]
@@ -42,6 +43,11 @@ JUNK_DIRECTORIES = frozenset(
         *("System Volume Information", ".Trashes", ".Spotlight-V100", ".fseventsd", ".TemporaryItems"),
         *(".AppleDouble", "__MACOSX"),
     )
+)
+
+# What rsync, WinSCP, FileZilla and browsers name files, and rsync directories, until they are complete.
+_PARTIAL = re.compile(
+    rb"\.rsync-partial|\.rsync-tmp|\.~tmp~|\..+\.[A-Za-z0-9]{6}|.+\.(?:filepart|part|partial|crdownload)", re.DOTALL
 )
 
 
@@ -93,6 +99,11 @@ def is_junk(name: bytes, *, directory: bool = False) -> bool:
 def is_junk_directory(name: str) -> bool:
     """Return whether systems or storage appliances add directories of this name to directories of others."""
     return name in JUNK_DIRECTORIES or name.startswith(".Trash-")
+
+
+def is_partial(name: bytes) -> bool:
+    """Return whether programs give files or directories of an incomplete transfer names like this."""
+    return (b"." in name) and _PARTIAL.fullmatch(name) is not None
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import is_readable, why_unreadable
 from pressmark.fs.file_errors import kind_of_error
 from pressmark.fs.locks import lock_descriptor
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import decode_fs, encode_fs, is_partial
 from pressmark.fs.staging import LOCK, leftovers
 from pressmark.reports import Problem, Progress, Report
 from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
@@ -194,7 +194,8 @@ def unreadable_file(error: OSError | None, path: bytes, kind: str = "unreadable"
 def find_unreadable(
     top: bytes, path: bytes, *, links: str = "follow", ignored: Callable[[str], object] = lambda _name: None
 ) -> Iterator[Problem]:
-    """Yield a problem for each file and directory at and below ``top`` that cannot be read.
+    """Yield a problem for each file and directory at and below ``top`` that cannot be read; and one if all are those of
+    an incomplete transfer.
 
     Files that disappear meanwhile are skipped.
 
@@ -205,41 +206,46 @@ def find_unreadable(
     """
     from pressmark.fixity import walk  # few objects need it
 
-    if _is_plain(top):
+    own = os.path.basename(top)
+    if not is_partial(own) and _is_plain(top):
         return
+    names: set[bytes] = set()
     for found in walk(top, links=links):
         require_use()
+        full = encode_fs(found.path if isinstance(found, Outcome) else found)
+        below = full[len(top) :].replace(os.sep.encode(), b"/")
+        names.update(below.split(b"/")[1:2])
         if isinstance(found, Outcome):
-            full, kind, message = encode_fs(found.path), found.kind, found.message
-        else:
-            full = encode_fs(found)
-            error = why_unreadable(full)
-            if error is None:
-                continue
-            kind, message = kind_of_error(error.errno or 0, full), error.strerror or str(error)
-        below = full[len(top) :]
-        if kind == "missing" or any(map(ignored, decode_fs(below).split(os.sep)[1:])):
+            kind, message = found.kind, found.message
+        elif (error := why_unreadable(full)) is None:
             continue
-        yield problem(
-            _UNREADABLE.get(kind or "", "unreadable"), path + below.replace(os.sep.encode(), b"/"), message, section=""
-        )
+        else:
+            kind, message = kind_of_error(error.errno or 0, full), error.strerror or str(error)
+        if kind != "missing" and not any(map(ignored, decode_fs(below).split("/")[1:])):
+            yield problem(_UNREADABLE.get(kind or "", "unreadable"), path + below, message, section="")
+    if is_partial(own) or (names and all(map(is_partial, names))):
+        yield problem("partial", path, section="")
 
 
 def _is_plain(top: bytes) -> bool:
-    """Return whether a tree contains nothing but directories and readable files.
+    """Return whether a tree contains nothing but directories and readable files, also of complete transfers.
 
     Most objects are like that, and this takes half the time of :func:`pressmark.fixity.walk`.
     """
     waiting = [top]
+    is_unended = True
     try:
         while waiting:
-            with os.scandir(waiting.pop()) as entries:
+            directory = waiting.pop()
+            with os.scandir(directory) as entries:
                 for entry in entries:
                     require_use()
+                    if is_unended and directory is top:
+                        is_unended = is_partial(entry.name)
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     elif not entry.is_file(follow_symlinks=False) or not is_readable(entry.path):
                         return False
     except OSError:
         return False
-    return True
+    return not is_unended

@@ -17,7 +17,7 @@ from pressmark.fs.atomic import Replacement
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import flush_directory, why_unreadable
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk
+from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk, is_partial
 from pressmark.fs.staging import LOCK, kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry, scan, scan_beneath
 from pressmark.layouts import Vitro
@@ -96,9 +96,6 @@ class Walk(StoreWalk):
             kept = [entry for entry in entries if not self.is_ignored(decode_fs(entry.name))]
             junk = [entry.name for entry in kept if entry.is_junk]
             kept = [entry for entry in kept if not entry.is_junk]
-            if directory and not kept and len(junk) == 1 and self._is_only_file(directory, path, entries):
-                yield self.object(directory, junk, renaming).with_problems((problem("junk", path + b"/" + junk[0]),))
-                continue
             if not directory:
                 kept = [entry for entry in kept if not self._is_work_directory(self.tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
@@ -122,10 +119,6 @@ class Walk(StoreWalk):
             below = [decode_fs(entry.name) for entry in kept if entry.kind == "directory"]
             directories += [f"{directory}/{name}" if directory else name for name in reversed(below)]
 
-    def _is_only_file(self, directory: str, path: bytes, entries: Sequence[DirectoryEntry]) -> bool:
-        """Return whether the only entry of a directory is a file, and an object may be there: it may have any name."""
-        return len(entries) == 1 and entries[0].kind == "file" and not self._identified(directory, path)[1]
-
     def object(self, directory: str, files: Sequence[bytes], renaming: Renaming | None) -> StoreObject:
         """Return the object in a directory.
 
@@ -136,6 +129,8 @@ class Walk(StoreWalk):
         identifier, problems = self._identified(directory, path)
         if len(files) > 1:
             problems.append(problem("files-several", path, f"{len(files)} files: {_listed(files)}"))
+        elif is_partial(files[0]):
+            problems.append(problem("partial", path, section=""))
         for name in files:
             problems += self._named(name, path)
         if renaming is not None and renaming.directory == directory:
