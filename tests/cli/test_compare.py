@@ -415,9 +415,9 @@ def test_one_bad_line(call: Call, tmp_path: Path) -> None:
     lines = " ".join(result.stdout.split())
     assert lines.startswith(
         "All layouts are safe for all but 1 identifier. - 2 identifiers occur more than once in the input, 4 times in"
-        " total; each counts once. - 1 identifier in the input is empty, item 201; leave it out. - All 5 layouts give all"
-        " but 1 identifier a unique path. - Recommended for an OCFL storage root: 0003. Reasons: all but 1 identifier"
-        " has a unique path,"
+        " total; each counts once. - 1 identifier in the input is empty, item 201; leave it out. - All 5 layouts give"
+        " all but 1 identifier a unique path. - Recommended for an OCFL storage root: 0003. Reasons: all but 1"
+        " identifier has a unique path,"
     )
     assert "All layouts: 1 identifier has no path: '' (item 201, identifier is empty)." in lines
     assert "Next, for an OCFL storage root: pressmark store init ocfl STORE --layout 0003" in lines

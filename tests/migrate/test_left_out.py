@@ -177,13 +177,13 @@ def test_between_storage_roots_all_of_an_object_goes(root: Path, tmp_path: Path,
     assert list(stores.open(root).objects()) == []
 
 
-def test_a_check_warns_of_what_is_in_no_version(root: Path) -> None:
+def test_a_check_warns_of_extensions_of_objects(root: Path) -> None:
     path = root_of(root, "kept")
     stage(path)
     log(path)
     report = stores.open(root).check()
     found = [(one.severity, one.path.rpartition(b"/")[2]) for one in report.problems if one.kind == "unversioned"]
-    assert found == [("warning", b"0005-mutable-head"), ("warning", b"logs")]
+    assert found == [("warning", b"0005-mutable-head")]
 
 
 def test_an_encapsulating_directory_that_is_a_link_is_copied(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pressmark.reports import ERROR, WARNING, Kind, Kinds
 
-__all__ = ["KINDS", "SECTIONS", "problem"]
+__all__ = ["CODES_OF_1_0", "KINDS", "SECTIONS", "problem"]
 
 # The validation codes of OCFL 1.1 by the sections that define them; those that begin with E break a MUST, those that
 # begin with W a SHOULD: https://ocfl.io/1.1/spec/validation-codes.html
@@ -36,6 +36,8 @@ _CODES = {
 }
 #: The section of each validation code.
 SECTIONS = {code: section for section, codes in _CODES.items() for code in codes.split()}
+#: The codes of OCFL 1.0 for what has codes of its own only since 1.1.
+CODES_OF_1_0 = {"E104": "E046", "E106": "E041", "E110": "E037", "E111": "E056", "E112": "E067"}
 
 _ADVICE = ("W001", "W003", "W004", "W005", "W007", "W008", "W009", "W010", "W011")
 
@@ -64,6 +66,9 @@ KINDS = Kinds(
             WARNING,
             "",
             "a temporary directory of another user's interrupted run; that user's next change removes it",
+        ),
+        "partial": Kind(
+            WARNING, "", "the object contains only what a transfer leaves that did not end, such as .rsync-partial"
         ),
         "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
         "unmended": Kind(ERROR, "", "a damaged or lost file that the good copy does not have"),
@@ -130,9 +135,7 @@ KINDS = Kinds(
         "extension-unregistered": _ocfl(WARNING, "a directory not named after a registered extension", "W013", "W016"),
         "layout-malformed": _ocfl(ERROR, "ocfl_layout.json is malformed", "E070"),
         "layout-missing": Kind(WARNING, "4.1", "ocfl_layout.json is missing; the paths of objects are not checked"),
-        "layout-unknown": _ocfl(
-            ERROR, "the layout is unknown or unsuitable; the paths of objects are not checked", "E071"
-        ),
+        "layout-unknown": _ocfl(ERROR, "the layout is unknown, unsuitable, or named by an abbreviation", "E071"),
         "version-later": _ocfl(ERROR, "an object declares a later OCFL version than its storage root", "E081"),
         # --- OCFL: the hierarchy
         "case-clash": Kind(WARNING, "4.6", "names that differ only in case or Unicode normalization"),
@@ -164,6 +167,7 @@ KINDS = Kinds(
             "an earlier inventory contradicts a later one",
             "E019",
             "E020",
+            "E037",
             "E040",
             "E066",
             "E092",
@@ -186,12 +190,13 @@ KINDS = Kinds(
             "E037",
             "E038",
             "E040",
+            "E041",
             "E044",
-            "E045",
             "E047",
             "E049",
             "E050",
             "E054",
+            "E056",
             "E057",
             "E092",
             "E094",
@@ -206,16 +211,14 @@ KINDS = Kinds(
         "sidecar-malformed": _ocfl(ERROR, "an inventory's sidecar is malformed", "E061"),
         "sidecar-mismatch": _ocfl(ERROR, "an inventory does not match the digest in its sidecar", "E060"),
         "sidecar-missing": _ocfl(ERROR, "an inventory has no sidecar", "E058"),
-        "unversioned": Kind(
-            WARNING, "3.1", "logs or extension files, which do not belong to any version of the object"
-        ),
+        "unversioned": Kind(WARNING, "3.9", "files of an extension, which do not belong to any version of the object"),
         "version-absent": _ocfl(
             ERROR, "a version is missing in the inventory or on disk", "E008", "E009", "E010", "E046"
         ),
         "version-directory": _ocfl(WARNING, "an unexpected directory in a version, ignored", "W002"),
         "version-extra": _ocfl(ERROR, "a version directory that the inventory does not list", "E046"),
         "version-file": _ocfl(ERROR, "an unexpected file in a version", "E015"),
-        "version-name": _ocfl(ERROR, "an invalid version name", "E012", "E104"),
+        "version-name": _ocfl(ERROR, "an invalid version name", "E012", "E046", "E104"),
         "version-unfinished": _ocfl(
             ERROR,
             "an interrupted change: a complete version that the inventory does not list yet, or an inventory with the "

@@ -104,6 +104,12 @@ BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
     ("a link in extensions", lambda r: (at(r) / "extensions/link").symlink_to("x"), ["symbolic-link"], "E090"),
     ("an object's declaration gone", lambda r: (path_of(r) / "0=ocfl_object_1.1").unlink(), ["file-stray"], "E003"),
     ("layout file", write("ocfl_layout.json", b"{}"), ["layout-malformed"], "E070"),
+    (
+        "a layout by its number",
+        write("ocfl_layout.json", b'{"extension": "0003", "description": ""}'),
+        ["layout-unknown"],
+        "E071",
+    ),
     ("unknown layout", write("ocfl_layout.json", b'{"extension": "x", "description": ""}'), ["layout-unknown"], "E071"),
 ]
 

@@ -104,7 +104,7 @@ RULES: list[tuple[str, str, str, Change]] = [
     ("contentDirectory above", "inventory-value", "E018", having("contentDirectory", "..")),
     ("head not the newest", "inventory-value", "E040", having("head", "v1")),
     ("head a number", "inventory-value", "E040", having("head", 2)),
-    ("versions a list", "inventory-value", "E045", having("versions", [])),
+    ("versions a list", "inventory-value", "E044", having("versions", [])),
     ("no version", "version-absent", "E008", having("versions", {})),
     ("no first version", "version-absent", "E009", without("versions", "v1")),
     (

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -474,6 +474,95 @@ def test_content_directories_have_the_name_that_the_inventory_gives(tmp_path: Pa
 def moved(document: dict[str, Any]) -> None:
     for paths in document["manifest"].values():
         paths[:] = [path.replace("/content/", "/data/") for path in paths]
+
+
+def test_sizes_in_a_fixity_block_are_compared(root: OcflRoot) -> None:
+    """The algorithm ``size`` of extension 0009, without reading the content."""
+    path = "v1/content/a.txt"
+    rewrite(folder_of(root), lambda document: document["fixity"].update(size={"3": [path]}))
+    assert root.check().problems == root.check(digests=True).problems == []
+    rewrite(folder_of(root), lambda document: document["fixity"].update(size={"4": [path]}))
+    for digests in (False, True):
+        [found] = root.check(digests=digests).problems
+        assert (found.kind, found.code, found.algorithm) == ("fixity-mismatch", "E093", "size")
+        assert (found.expected, found.found) == ("4", "3")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "code_of_1_0"),
+    [
+        (lambda document: document.update(manifest=[]), "E106", "E041"),
+        (lambda document: document.update(fixity=None), "E111", "E056"),
+        (lambda document: document.update(versions="v1"), "E044", "E044"),
+        (lambda document: document["versions"].update({"2": document["versions"].pop("v1")}), "E104", "E046"),
+    ],
+    ids=["manifest", "fixity", "versions", "version name"],
+)
+def test_codes_are_those_of_the_declared_version(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], code: str, code_of_1_0: str
+) -> None:
+    for version, expected in (("1.1", code), ("1.0", code_of_1_0)):
+        root = create(tmp_path / version, version=version)
+        root.put(IDENTIFIER, source(tmp_path / f"in {version}"))
+        rewrite(folder_of(root), change)
+        codes = {found.code for found in root.check().problems}
+        assert expected in codes
+        assert code == expected or code not in codes
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("a.txt", "A.txt"), ["a.txt"]),
+        (("d/\u00e9", "d/e\u0301", "d/E\u0301"), ["d/e\u0301", "d/\u00e9"]),
+        (("D/x", "d/y", "d/z"), ["d"]),
+        (("A.txt", "b/a.txt"), []),
+    ],
+)
+def test_names_that_differ_only_in_case_or_normalization(
+    tmp_path: Path, names: Sequence[str], expected: list[str]
+) -> None:
+    """A warning, as for directories of objects: some file systems take them for one."""
+    root = create(tmp_path / "root")
+    root.put(IDENTIFIER, source(tmp_path / "in", {name: name.encode() for name in names}))
+    report = root.check(digests=True)
+    path = folder_of(root).relative_to(at(root)) / "v1/content"
+    assert [(found.kind, found.path) for found in report.problems] == [
+        ("case-clash", os.fsencode(path / name)) for name in expected
+    ]
+    assert report.ok
+
+
+def test_ignored_names_in_an_object(root: OcflRoot) -> None:
+    """They are ignored at every level, but never what OCFL requires, or what an inventory lists."""
+    folder = folder_of(root)
+    for name in (".nfs1", "v1/.nfs1", "v1/content/.nfs1", "v2/content/deep/.nfs1", "logs/.nfs1", ".nfs2/sub/file"):
+        add(name)(folder)
+    assert not root.check().ok
+    assert root.check(ignore=[".nfs*", "deep"]).problems == []
+    names = [".nfs*", "v?", "content", "deep", "*.txt", "inv*"]
+    assert root.check(ignore=names, digests=True).problems == []
+    (folder / "v1/content/a.txt").write_bytes(b"changed")
+    assert kinds(root.check(ignore=names, digests=True)) == ["content-mismatch", "fixity-mismatch"]
+    (folder / "v1/content/a.txt").unlink()
+    assert kinds(root.check(ignore=names)) == ["content-missing"]
+
+
+@pytest.mark.parametrize("closed", ["v1", "v1/content"])
+def test_nothing_is_missing_in_a_directory_that_cannot_be_read(
+    root: OcflRoot, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    path = os.fsencode(folder_of(root).relative_to(at(root)) / closed)
+    scan = type(root.storage).scan
+
+    def refuse(storage: Any, directory: bytes) -> Any:
+        if directory == path:
+            raise PermissionError(13, os.strerror(13))
+        return scan(storage, directory)
+
+    monkeypatch.setattr(type(root.storage), "scan", refuse)
+    # With names to ignore, objects are read one by one.
+    assert {(found.kind, found.path) for found in root.check(ignore=["other"]).problems} == {("unreadable", path)}
 
 
 @pytest.mark.on_disk

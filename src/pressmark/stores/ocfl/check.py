@@ -244,7 +244,7 @@ class Check:
             entries = self._scan(directory)
         except OSError as error:
             return [problem("unreadable", directory, error.strerror or str(error))]
-        checked = None if entries is None else self._visit(StoredTree(self._storage, directory, entries, inside))
+        checked = None if entries is None else self._visit(self._tree(directory, entries, inside))
         return [] if checked is None else [checked]
 
     def _with_misplacements(self, found: list[T]) -> list[T]:
@@ -267,10 +267,12 @@ class Check:
         :raises OSError: it cannot be read
         """
         try:
-            entries = self._storage.scan(directory)
+            return self._storage.scan(directory)
         except FileNotFoundError:
             return None
-        return [entry for entry in entries if not self._ignored(entry.name)]
+
+    def _tree(self, directory: bytes, entries: Sequence[DirectoryEntry], inside: bytes | None) -> StoredTree:
+        return StoredTree(self._storage, directory, entries, inside, self._ignored)
 
     def _look(self, tree: ObjectTree) -> Checked:
         """Check one object; unreadable files are found here, unless the content is read."""
@@ -298,9 +300,7 @@ class Check:
         def again() -> Checked | None:
             nonlocal is_whole
             entries = self._scan(tree.path)
-            checked = (
-                None if entries is None else self._look(StoredTree(self._storage, tree.path, entries, tree.inside))
-            )
+            checked = None if entries is None else self._look(self._tree(tree.path, entries, tree.inside))
             # False if the object was removed or replaced during the check.
             is_whole = checked is not None and self._scan(tree.path) == entries and self._is_as_seen(checked)
             return checked

@@ -22,7 +22,7 @@ from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.inventory import inventory_bytes
 from pressmark.stores.ocfl.storage import Reader, Storage, status_or_none
-from pressmark.stores.problems import problem
+from pressmark.stores.problems import CODES_OF_1_0, problem
 
 __all__ = [
     *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "REGISTERED", "ROOT", "UNFINISHED", "VERSIONS"),
@@ -279,7 +279,7 @@ def read_root(storage: Storage) -> RootFacts:
     else:
         layout, why, found = _layout(storage, version)
         problems += found
-    problems += _extensions(storage, entries)
+    problems += _extensions(storage, entries, version)
     return RootFacts(version, layout, why, problems)
 
 
@@ -338,6 +338,9 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     refused = refused_layout(layout, version or VERSIONS[0])
     if refused is not None:
         return None, refused, [*problems, problem("layout-unknown", LAYOUT, refused)]
+    if name == layout.alias:
+        what = f"{quoted(name)} is not the registered name of an extension; write {quoted(layout.name)}"
+        problems.append(problem("layout-unknown", LAYOUT, what))
     return layout, "", problems
 
 
@@ -365,7 +368,7 @@ def read_json(storage: Storage, path: bytes) -> dict[str, Any]:
     return document
 
 
-def _extensions(storage: Storage, entries: Sequence[DirectoryEntry]) -> list[Problem]:
+def _extensions(storage: Storage, entries: Sequence[DirectoryEntry], version: str | None) -> list[Problem]:
     if not any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         return []
     try:
@@ -376,7 +379,7 @@ def _extensions(storage: Storage, entries: Sequence[DirectoryEntry]) -> list[Pro
     for entry in inside:
         path = EXTENSIONS + b"/" + entry.name
         if entry.kind != "directory":
-            code = None if entry.is_link else "E112"
+            code = None if entry.is_link else CODES_OF_1_0["E112"] if version == "1.0" else "E112"
             found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
         # Leftovers in our own directory are reported as such.
         elif entry.name != WORK_DIRECTORY and decode_fs(entry.name) not in REGISTERED:

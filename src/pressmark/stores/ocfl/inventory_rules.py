@@ -213,7 +213,7 @@ def _explain_version_names(document: Mapping[str, Any], add: Any) -> Mapping[str
     """Check the names and sequence of the versions, and ``head``; return the versions."""
     versions: Any = document.get("versions", {})
     if not isinstance(versions, dict):
-        add(Finding("inventory-value", "E045", "versions is not a JSON object"))
+        add(Finding("inventory-value", "E044", "versions is not a JSON object"))
         return _NO_VERSIONS
     if "versions" in document and not versions:
         add(Finding("version-absent", "E008", "the inventory has no version"))

@@ -200,12 +200,11 @@ class _Repair:
     def _mend_object(self, path: bytes, problems: Sequence[Problem]) -> None:
         """Repair the problems of an object, then those that repairs reveal, or that can be repaired only now."""
         repaired: set[tuple[str, bytes]] = set()
-        is_ignored = ignored(self._ignore)
         with contextlib.suppress(FileNotFoundError):  # removed by another run
             while new := [one for one in problems if (one.kind, one.path) not in repaired and self._mend(one, path)]:
                 repaired.update((one.kind, one.path) for one in new)
-                entries = [entry for entry in self._storage.scan(path) if not is_ignored(entry.name)]
-                problems = check_object(StoredTree(self._storage, path, entries), self._store.version).problems
+                tree = StoredTree(self._storage, path, self._storage.scan(path), None, ignored(self._ignore))
+                problems = check_object(tree, self._store.version).problems
 
     def _mend(self, found: Problem, object_path: bytes) -> bool:
         """Repair one problem, if that is possible.

@@ -9,7 +9,6 @@ for the names of one directory.
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -18,6 +17,7 @@ from pressmark.fs.trees import DirectoryEntry
 from pressmark.fs.walk import ordered_tree
 from pressmark.reports import Problem
 from pressmark.stores.objects import StoreObject
+from pressmark.stores.ocfl.checking.object_names import clashes
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
@@ -81,8 +81,10 @@ def _runs(out: list[T | Problem | _Group]) -> list[list[T | Problem] | _Group]:
     return runs
 
 
-def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
-    """Return a function that checks whether a name matches one of the globs ``patterns``."""
+def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool] | None:
+    """Return a function that checks whether a name matches one of the globs ``patterns``; :data:`None` without any."""
+    if not patterns:
+        return None
     matches = glob_matcher(patterns)
     return lambda name: matches(decode_fs(name)) is not None
 
@@ -121,7 +123,7 @@ class Walk(Generic[T]):
         self._finish = finish
         self._threads = threads
         self._clashes = clashes
-        self._ignored = ignored(ignore) if ignore else None
+        self._ignored = ignored(ignore)
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def __iter__(self) -> Iterator[T | Problem]:
@@ -217,7 +219,10 @@ class Walk(Generic[T]):
             return budget
         if is_object_root(entries):
             below = [entry.name for entry in entries if entry.kind == "directory" and not is_object_name(entry)]
-            return self._object(StoredTree(self._storage, directory, entries, inside), below, out, budget, depth)
+            if self._ignored is not None:
+                below = [name for name in below if not self._ignored(name)]
+            tree = StoredTree(self._storage, directory, entries, inside, self._ignored)
+            return self._object(tree, below, out, budget, depth)
         if junk:
             out.append(problem("junk", directory))
             return budget
@@ -250,7 +255,9 @@ class Walk(Generic[T]):
 
     def _scan(self, directory: bytes) -> list[DirectoryEntry]:
         entries, is_ignored = self._storage.scan(directory), self._ignored
-        return entries if is_ignored is None else [entry for entry in entries if not is_ignored(entry.name)]
+        if is_ignored is None or is_object_root(entries):  # the object itself knows what OCFL requires there
+            return entries
+        return [entry for entry in entries if not is_ignored(entry.name)]
 
     @staticmethod
     def _is_usual(entries: Sequence[DirectoryEntry], inside: bytes | None) -> bool:
@@ -311,7 +318,7 @@ class Walk(Generic[T]):
                     out.append(problem("file-stray", path, code="E072"))
         if self._clashes:
             above = directory + b"/" if directory else b""
-            out += [problem("case-clash", above + one, what) for one, what in _clashes(folders)]
+            out += [problem("case-clash", above + one, what) for one, what in clashes(folders)]
         return folders
 
     def _top(self) -> list[T | Problem | _Group]:
@@ -327,20 +334,6 @@ class Walk(Generic[T]):
         if folders:
             out.append(_Group(b"", folders, 0, None))
         return out
-
-
-def _clashes(names: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
-    """Yield the names that equal an earlier one except for case and normalization."""
-    seen: dict[bytes, bytes] = {}
-    for name in names:
-        if name.isascii():
-            folded = name.lower()
-        else:
-            text = os.fsdecode(name)
-            folded = os.fsencode(unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()))
-        other = seen.setdefault(folded, name)
-        if other is not name:
-            yield name, f"differs from {os.fsdecode(other)!r} only in case or Unicode normalization"
 
 
 # --- objects ----------------------------------------------------------------------------------------------------------

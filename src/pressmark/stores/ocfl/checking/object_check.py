@@ -98,11 +98,8 @@ class _Check(NameCheck):
 
     def all(self, root_version: str | None) -> Checked:
         tree = self._tree
-        version = None
-        for declared, (name, _content) in _DECLARATIONS.items():
-            if name in tree.files:
-                version = declared
-                break
+        version = next((declared for declared, (name, _) in _DECLARATIONS.items() if name in tree.files), None)
+        self._version = version
         document, data = self._inventory(version)
         if document is not None and self._has_only_listed_files(document, version, root_version):
             self._is_exact = True
@@ -114,10 +111,13 @@ class _Check(NameCheck):
         if not self._is_exact:
             document, data = self._with_unfinished(versions, document, data)
         contradictions = self._expect(document, versions)
+        if "fixity" in document:
+            self._compare_sizes(document["fixity"])
         self._versions(versions, document, data)
         self._history(document)
         self._problems += contradictions
         self._compare_paths()
+        self._clashes()
         files, size, unread = self._compare_digests()
         identifier = document.get("id")
         return Checked(
@@ -165,7 +165,8 @@ class _Check(NameCheck):
 
     def _inventory(self, version: str | None) -> tuple[dict[str, Any] | None, bytes | None]:
         if INVENTORY not in self._tree.files:
-            self._report("inventory-missing", "")
+            if not self._is_unread(INVENTORY):
+                self._report("inventory-missing", "")
             return None, None
         data = self._read(INVENTORY)
         document = None if data is None else self._parse(data, INVENTORY)
@@ -198,7 +199,8 @@ class _Check(NameCheck):
             return  # reported already
         inventory, name = f"{folder}{INVENTORY}", sidecar_name(algorithm)
         if f"{folder}{name}" not in self._tree.files:
-            self._report("sidecar-missing", inventory, f"{name} is missing")
+            if not self._is_unread(f"{folder}{name}"):
+                self._report("sidecar-missing", inventory, f"{name} is missing")
             return
         content = self._read(f"{folder}{name}")
         if content is None:
@@ -286,7 +288,8 @@ class _Check(NameCheck):
         """Check the inventory in a version's directory, and return it if it can be read."""
         path = f"{name}/{INVENTORY}"
         if path not in self._tree.files:
-            self._advice.setdefault("W010", Advice("W010", f"{name} has no inventory"))
+            if not self._is_unread(path):
+                self._advice.setdefault("W010", Advice("W010", f"{name} has no inventory"))
             return None
         copy = self._read(path)
         if copy is None:
@@ -414,14 +417,25 @@ class _Check(NameCheck):
         """Compare the newest manifest with the files, and report the findings of earlier inventories on them."""
         if not self._is_exact:
             for path in sorted(self._contents.keys() - self._disk, key=encode_fs):
-                self._report("content-missing", path)
+                if not self._is_unread(path):
+                    self._report("content-missing", path)
             for path in sorted(set(self._disk) - self._contents.keys(), key=encode_fs):
                 self._report("content-extra", path)
         if self._earlier:
             self._problems += self._unlisted
             for path, name in sorted(self._absent.items(), key=lambda item: encode_fs(item[0])):
-                self._report("content-missing", path, f"missing; listed in the manifest of {name}")
+                if not self._is_unread(path):
+                    self._report("content-missing", path, f"missing; listed in the manifest of {name}")
             self._problems += self._contradictions
+
+    def _compare_sizes(self, fixity: Any) -> None:
+        """Compare the sizes in a fixity block, an algorithm of extension 0009, with those of the files."""
+        block = fixity.get("size") if isinstance(fixity, dict) else None
+        for path, size in _pairs(block) if isinstance(block, dict) else ():
+            number = self._tree.files.get(path) if path in self._contents else None
+            if number is not None and size != (found := str(self._tree.sizes[number])):
+                what = "size differs from that in the fixity block"
+                self._report("fixity-mismatch", path, what, algorithm="size", expected=size, found=found)
 
     def _compare_digests(self) -> tuple[int, int, Collection[str]]:
         """Compare the content with the inventories as far as its digests are known.

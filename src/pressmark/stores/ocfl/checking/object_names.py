@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
+from pressmark.paths.folding import are_distinct, folded
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.checking.checked import Advice
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree
@@ -25,10 +27,10 @@ from pressmark.stores.ocfl.declarations import (
 )
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, sidecar_name
 from pressmark.stores.ocfl.unversioned import is_content_path_layout
-from pressmark.stores.problems import problem
+from pressmark.stores.problems import CODES_OF_1_0, problem
 from pressmark.stores.recheck import unreadable_file
 
-__all__ = ["SIDECAR", "Entry", "NameCheck"]
+__all__ = ["SIDECAR", "Entry", "NameCheck", "clashes"]
 
 SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
 
@@ -40,6 +42,15 @@ class Entry(NamedTuple):
     entry: DirectoryEntry
 
 
+def clashes(names: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
+    """Yield the names of a directory that equal an earlier one except for case and normalization, and say so."""
+    seen: dict[bytes, bytes] = {}
+    for name in names:
+        other = seen.setdefault(folded(name), name)
+        if other is not name:
+            yield name, f"differs from {decode_fs(other)!r} only in case or Unicode normalization"
+
+
 class NameCheck:
     """The part of the check of an object that looks at each name in it."""
 
@@ -47,6 +58,7 @@ class NameCheck:
         self._tree = tree
         self._problems: list[Problem] = []
         self._advice: dict[str, Advice] = {}
+        self._version: str | None = None  # that the object declares
 
     def _problem(self, kind: str, path: str, message: str = "", **more: Any) -> Problem:
         """Return a problem.
@@ -54,6 +66,8 @@ class NameCheck:
         :param path: relative to the object
         """
         full = os.path.join(self._tree.path, encode_fs(path)) if path else self._tree.path
+        if self._version == "1.0" and more.get("code") in CODES_OF_1_0:
+            more["code"] = CODES_OF_1_0[more["code"]]
         return problem(kind, full, message, **more)
 
     def _report(self, kind: str, path: str, message: str = "", **more: Any) -> None:
@@ -65,6 +79,19 @@ class NameCheck:
         except OSError as error:
             self._report("unreadable", path, error.strerror or str(error))
             return None
+
+    @cached_property
+    def _unread(self) -> Set[str]:
+        """Directories that cannot be read, and files that cannot be looked at."""
+        return {str(one.path) for one in self._tree.others if one.kind in ("closed", "unseen")}
+
+    def _is_unread(self, path: str) -> bool:
+        """Return whether nothing is known of a path: it, or a directory above it, cannot be read."""
+        while path not in self._unread:
+            path = path.rpartition("/")[0]
+            if not path:
+                return False
+        return True
 
     def _scan(self, folder: str) -> list[Entry]:
         """Return the files and directories in a directory of the object; all other entries are reported."""
@@ -92,7 +119,7 @@ class NameCheck:
         for _path, error in self._tree.unreadable([path]):
             self._problems += unreadable_file(error, os.path.join(self._tree.path, encode_fs(path)))
 
-    def _explain_names(self, document: Mapping[str, Any] | None, root_version: str | None) -> Collection[str]:
+    def _explain_names(self, document: Mapping[str, Any] | None, root_version: str | None) -> list[str]:
         """Check everything in the object except its versions, and return the names of the version directories."""
         of_inventory, self._problems = self._problems, []
         entries = self._scan("")
@@ -122,6 +149,19 @@ class NameCheck:
                 what = f"not the sidecar of the inventory, whose digest algorithm is {algorithm}"
                 self._report("object-extra", path, what)
 
+    def _clashes(self) -> None:
+        """Warn of names that some file systems take for the same."""
+        paths = list(map(encode_fs, [*self._tree.files, *self._tree.directories]))
+        if are_distinct(paths):
+            return
+        names: dict[bytes, list[bytes]] = {}
+        for path in sorted(paths):
+            above, slash, name = path.rpartition(b"/")
+            names.setdefault(above + slash, []).append(name)
+        for above, siblings in names.items():
+            for name, what in clashes(siblings):
+                self._report("case-clash", decode_fs(above + name), what)
+
     def _extensions(self, entries: Sequence[Entry]) -> None:
         for path, entry in entries:
             if entry.kind != "directory" or entry.name not in (EXTENSIONS, LOGS):
@@ -138,14 +178,11 @@ class NameCheck:
                     self._report("extensions-file", inside.path, code="E067")
                 else:
                     self._readable(inside.path)
-            self._unversioned(path, found)
+            if entry.name == EXTENSIONS:
+                self._unversioned(found)
 
-    def _unversioned(self, folder: str, found: Sequence[Entry]) -> None:
-        """Warn of logs and extensions, which are lost when the object's versions are copied one by one."""
-        if folder == decode_fs(LOGS):
-            if found:
-                self._report("unversioned", folder, section="3.8")
-            return
+    def _unversioned(self, found: Sequence[Entry]) -> None:
+        """Warn of extensions, which are lost when the object's versions are copied one by one."""
         for path, entry in found:
             if encode_fs(path) == MUTABLE_HEAD:
                 what = "the object has a mutable HEAD; commit its content with ocfl-java"
@@ -183,8 +220,8 @@ class NameCheck:
             path = waiting.pop()
             entries = self._scan(path)
             if not entries and path == folder:
-                is_empty = True
-            elif not entries:
+                is_empty = not self._is_unread(path)
+            elif not entries and not self._is_unread(path):
                 self._report("content-directory-empty", path)
             waiting += [path for path, entry in entries[::-1] if entry.kind == "directory"]
         return not is_empty

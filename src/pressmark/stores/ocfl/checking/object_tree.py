@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from pressmark import _kernels
 from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Other, Tree
-from pressmark.stores.ocfl.inventory import INVENTORY
+from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory
 from pressmark.stores.ocfl.storage import Storage
 
 __all__ = ["BatchTree", "ObjectTree", "StoredTree", "object_trees"]
@@ -19,6 +20,9 @@ __all__ = ["BatchTree", "ObjectTree", "StoredTree", "object_trees"]
 Columns = dict[str, list[str | None]]
 # States of files that need no look one by one.
 _USUAL = frozenset({"whole", "unwanted", "large"})
+# Inventories, and all files that OCFL defines except content.
+_INVENTORIES = re.compile(r"(?:v[0-9]+/)?inventory\.json")
+_OF_OCFL = re.compile(r"0=ocfl_object_[^/]*|(?:v[0-9]+/)?inventory\.json(?:\.[^/.]+)?")
 
 
 class ObjectTree:
@@ -183,14 +187,21 @@ class StoredTree(ObjectTree):
 
     :param path: of the object, relative to the storage root
     :param entries: those of its directory
+    :param ignored: tells whether to ignore a name; files of OCFL itself, and those that an inventory lists, are not
     """
 
-    __slots__ = ("_entries", "_storage", "sizes")
+    __slots__ = ("_entries", "_ignored", "_storage", "sizes")
 
     def __init__(
-        self, storage: Storage, path: bytes, entries: Sequence[DirectoryEntry], inside: bytes | None = None
+        self,
+        storage: Storage,
+        path: bytes,
+        entries: Sequence[DirectoryEntry],
+        inside: bytes | None = None,
+        ignored: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.path = path
+        self._ignored = ignored
         self.inside = inside
         self._index = None
         self._storage = storage
@@ -244,6 +255,36 @@ class StoredTree(ObjectTree):
             waiting += reversed(below)
         self.files, self.directories, self.empty, self.linked = files, directories, empty, linked
         self.others, self.sizes = others, sizes
+        if self._ignored is not None:
+            self._leave_out(self._ignored)
+
+    def _leave_out(self, ignored: Callable[[bytes], bool]) -> None:
+        """Leave out what is to be ignored: names at every level, with all that is below them."""
+
+        def is_ignored(path: str) -> bool:
+            return any(map(ignored, encode_fs(path).split(b"/")))
+
+        listed = {path for name in self.files if _INVENTORIES.fullmatch(name) for path in self._listed(name)}
+        files = {
+            path: number
+            for path, number in self.files.items()
+            if path in listed or not is_ignored(path) or _OF_OCFL.fullmatch(path)
+        }
+        above = {path[:end] for path in files for end in range(len(path)) if path[end] == "/"}
+        self.directories = [path for path in self.directories if path in above or not is_ignored(path)]
+        self.empty = [path for path in self.empty if not is_ignored(path)]
+        self.linked = {path: count for path, count in self.linked.items() if path in files}
+        self.others = [one for one in self.others if not is_ignored(str(one.path))]
+        self.files = files
+
+    def _listed(self, inventory: str) -> Collection[str]:
+        """Return the content paths in the manifest of an inventory; none if it is malformed."""
+        try:
+            manifest = read_inventory(self.content(inventory)).get("manifest")
+        except (InventoryError, OSError):
+            return ()
+        lists = manifest.values() if isinstance(manifest, dict) else ()
+        return [path for paths in lists if isinstance(paths, list) for path in paths if isinstance(path, str)]
 
     def has_file(self, name: str) -> bool:
         return any(entry.name == encode_fs(name) and entry.kind == "file" for entry in self._entries)
