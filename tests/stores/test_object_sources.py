@@ -43,6 +43,24 @@ def test_copying_a_directory_into_itself(folder: bytes, tmp_path: Path) -> None:
             os.rmdir(target)  # an empty directory
 
 
+def test_links_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two links on each of 30 levels lead to a billion files; a few links to the same directory are copied."""
+    monkeypatch.setattr("pressmark.stores.object_sources.LINKED", 1000)
+    for level in range(30):
+        (tmp_path / f"in/{level}").mkdir(parents=True)
+        for name in ("a", "b"):
+            (tmp_path / f"in/{level}/{name}").symlink_to(f"../{level + 1}")
+    write(tmp_path / "in/30", {"file": b"x"})
+    store = stores.create("pairtree", tmp_path / "store")
+    with pytest.raises(ObjectError, match="links lead to more than 1,000 names .* out of the source$") as caught:
+        store.put("abcd", tmp_path / "in/0", links="follow")
+    assert caught.value.kind == "source"
+    assert list(store.objects()) == []
+    assert store.check().problems == []
+    store.put("abcd", tmp_path / "in/24", links="follow")
+    assert len(list(store.get("abcd").files())) == 64
+
+
 def test_copying_a_link_to_a_directory_above_the_copy(folder: bytes, tmp_path: Path) -> None:
     """A followed link to a directory that contains the destination is refused before anything is copied."""
     write(tmp_path / "in", {"a/": None, "b/file": b"x"})

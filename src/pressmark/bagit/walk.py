@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
 from pressmark.bagit.problems import problem
 from pressmark.fs.names import decode_fs
+from pressmark.fs.trees import LINKED
 from pressmark.paths.folding import folded
 from pressmark.reports import WARNING, Problem
 
@@ -24,9 +25,8 @@ __all__ = ["LINKS", "BagEntry", "Exclusion", "UnreadableDirectories", "walk"]
 LINKS = ("inside", "trusted")
 # Number of names that are sorted at once. A larger directory is returned in several sorted runs, to bound memory.
 TOGETHER = 1 << 16
-# Links to directories can multiply files without bound, with two links on each level. What several links lead to is
-# limited to this number of names, and as many as a link costs for each name that the walk reads for the first time.
-LINKED = 1 << 20  # names
+# What several links lead to is limited to LINKED names, and as many as a link costs for each name that the walk reads
+# for the first time.
 # A link behind a link to where another link led already costs as much as this number of names: such links multiply.
 LINK_COST = 256  # names
 

@@ -17,6 +17,7 @@ from pressmark.fs.walk import ordered_tree
 from pressmark.threads import resolve_threads
 
 __all__ = [
+    "LINKED",
     "DirectoryEntry",
     "Other",
     "Tree",
@@ -28,6 +29,9 @@ __all__ = [
     "trees",
 ]
 
+#: Links between directories multiply files without bound, with two links on each level: they may lead to this number of
+#: names that are in a tree already.
+LINKED = 1 << 20
 # Names of trees in one call.
 _SLICE = 64
 

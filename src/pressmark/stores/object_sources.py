@@ -20,7 +20,7 @@ from pressmark.fs.beneath import below_root, real_path
 from pressmark.fs.durable import is_directory
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
-from pressmark.fs.trees import DirectoryEntry, Wanted, scan, scan_beneath, trees
+from pressmark.fs.trees import LINKED, DirectoryEntry, Wanted, scan, scan_beneath, trees
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
 from pressmark.stores.objects import ObjectSource
@@ -251,6 +251,7 @@ def source_tree(
     deepest: int | None = None,
     above: tuple[tuple[int, int], ...] = (),
     is_excluded: Callable[[bytes, DirectoryEntry], bool] = lambda _name, _entry: False,
+    again: _Again | None = None,
 ) -> Iterator[tuple[bytes, bytes, list[DirectoryEntry] | None]]:
     """Walk a file or directory of a source, in the order of the names' bytes, a directory before its content.
 
@@ -262,6 +263,7 @@ def source_tree(
     :param deepest: maximal depth of directories; :data:`None` for the limit of Python's stack
     :param above: devices and inodes of the directories above
     :param is_excluded: returns whether to leave out an entry of the directory with a name in the object
+    :param again: the directories before this one
     :return: names, paths, and the entries of directories; :data:`None` for files and special files
     :raises SourceError: the source cannot be stored
     """
@@ -283,6 +285,9 @@ def source_tree(
     if len(above) == deepest:
         what = f"{decode_fs(path)}: directories are nested more than {deepest} levels deep"
         raise SourceError("source", f"{what}; pack it into one file, or move it out of the source")
+    if follow:
+        again = again or _Again()
+        again.note(path, identity, len(entries))
     yield name, path, entries
     for entry in entries:
         inside = name + b"/" + entry.name if name else entry.name
@@ -291,12 +296,39 @@ def source_tree(
             if entry.is_link:
                 refuse_within(below, target)
             yield from source_tree(
-                below, inside, target, follow, deepest=deepest, above=(*above, identity), is_excluded=is_excluded
+                below,
+                inside,
+                target,
+                follow,
+                deepest=deepest,
+                above=(*above, identity),
+                is_excluded=is_excluded,
+                again=again,
             )
         elif entry.kind == "file":
             yield inside, below, None
         else:
             raise SourceError("source", f"{decode_fs(below)}: {_why_no_file(entry, below)}")
+
+
+class _Again:
+    """The directories of a source so far, to limit what links lead to more than once."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, int]] = set()
+        self._left = LINKED
+
+    def note(self, path: bytes, identity: tuple[int, int], names: int) -> None:
+        """Count the names of a directory if it was walked before.
+
+        :raises SourceError: these are too many
+        """
+        if identity in self._seen:
+            self._left -= names + 1
+            if self._left < 0:
+                what = f"{decode_fs(path)}: links lead to more than {LINKED:,} names that are in the source already"
+                raise SourceError("source", f"{what}; move links between directories out of the source")
+        self._seen.add(identity)
 
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
