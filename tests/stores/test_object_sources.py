@@ -52,7 +52,7 @@ def test_links_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             (tmp_path / f"in/{level}/{name}").symlink_to(f"../{level + 1}")
     write(tmp_path / "in/30", {"file": b"x"})
     store = stores.create("pairtree", tmp_path / "store")
-    with pytest.raises(ObjectError, match="links lead to more than 1,000 names .* out of the source$") as caught:
+    with pytest.raises(ObjectError, match=r"links lead to more than 1,000 names .* out of the source$") as caught:
         store.put("abcd", tmp_path / "in/0", links="follow")
     assert caught.value.kind == "source"
     assert list(store.objects()) == []

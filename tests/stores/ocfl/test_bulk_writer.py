@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,3 +137,28 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
         assert tree(at(root)) == before
         shutil.rmtree(tmp_path / "source")
         assert kinds(root.check(digests=True)) == []
+
+
+@pytest.mark.on_disk
+def test_an_object_that_another_run_removes_is_not_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that looks at an object while its files are removed looks again, and stores the new one."""
+    root = create(tmp_path / "root")
+    source = lay(tmp_path, {"abc": {"f": b"1"}})["abc"]
+    root.put("abc", source)
+    folder = at(root) / root.find("abc").path
+    look_up = OcflRoot.look_up
+
+    def removed_meanwhile(self: OcflRoot, *arguments: Any, **options: Any) -> Any:
+        if folder.exists():
+            (folder / "0=ocfl_object_1.1").unlink()
+            try:
+                return look_up(self, *arguments, **options)
+            finally:
+                shutil.rmtree(folder)
+        return look_up(self, *arguments, **options)
+
+    monkeypatch.setattr(OcflRoot, "look_up", removed_meanwhile)
+    with root.ingest(replace=True) as batch:
+        batch.put("abc", source)
+    assert kinds(root.check(digests=True)) == []
+    assert [record.id for record in root.objects()] == ["abc"]

@@ -134,7 +134,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         return self.begin_new(name, source, destination, **options)
 
     def again(self, identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
-        is_overtaken = error.kind in ("changed", "exists") or isinstance(error.__cause__, FileNotFoundError)
+        is_overtaken = error.kind in ("changed", "exists", "improper") or isinstance(error.__cause__, FileNotFoundError)
         if self._replace is None or not is_overtaken or open_files(source):
             raise error
         return self._replace(_text(identifier), source)
