@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -140,3 +141,19 @@ def feed_endlessly(arguments: list[str], block: bytes, lines: int = 200_000) -> 
     assert process.stderr.read() == b""
     process.stderr.close()
     return line
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with everything that the calls of all commands read."""
+    from .every_command import make_files  # it imports this module
+
+    folder = tmp_path_factory.mktemp("every-command")
+    make_files(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(made, tmp_path / "folder", symlinks=True)

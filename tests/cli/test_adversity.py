@@ -16,51 +16,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from pressmark.cli import main
-
-from .conftest import COMMAND, Call, environment
+from .conftest import Call, environment
+from .every_command import COMMANDS, options_of
 
 LIMIT = 60  # seconds
-
-COMMANDS: dict[str, list[str]] = {
-    "map": ["map", "0003", "ids.txt", "-o", "out.txt"],
-    "map table": ["map", "0003", "table.csv", "--column", "id", "-o", "out.csv"],
-    "unmap": ["unmap", "0002", "ids.txt", "-o", "out.txt"],
-    "layouts": ["layouts"],
-    "compare": ["compare", "ids.txt"],
-    "completion": ["completion", "bash"],
-    "hash": ["hash", "files", "-o", "out.sums"],
-    "verify": ["verify", "SHA512SUMS"],
-    "create": ["bag", "create", "files", "-o", "new"],
-    "create archive": ["bag", "create", "files", "-o", "new.tar"],
-    "create in place": ["bag", "create", "plain"],
-    "validate": ["bag", "validate", "bag"],
-    "validate archive": ["bag", "validate", "bag.tar"],
-    "bag update": ["bag", "update", "bag", "--add-algorithm", "md5"],
-    "complete": ["bag", "complete", "bag"],
-    "info": ["bag", "info", "bag"],
-    "pack": ["bag", "pack", "bag", "-o", "packed.tar"],
-    "unpack": ["bag", "unpack", "bag.tar", "-o", "unpacked"],
-    "init": ["store", "init", "vitro", "vitro"],
-    "declare": ["store", "declare", "uploads", "http://example.org/b"],
-    "put": ["store", "put", "root", "b:1", "files"],
-    "put list": ["store", "put", "pairtree", "--from", "list.tsv"],
-    "ls": ["store", "ls", "root"],
-    "ls files": ["store", "ls", "root", "a:1"],
-    "check": ["store", "check", "root", "--digests"],
-    "check pairtree": ["store", "check", "pairtree"],
-    "get": ["store", "get", "root", "a:1", "copy"],
-    "cat": ["store", "cat", "root", "a:1", "f1"],
-    "log": ["store", "log", "root", "a:1"],
-    "diff": ["store", "diff", "root", "a:1"],
-    "store update": ["store", "update", "root", "a:1", "--remove", "f2"],
-    "rm": ["store", "rm", "pairtree", "a:1"],
-    "repair": ["store", "repair", "root"],
-    "migrate": ["migrate", "pairtree", "migrated", "--to", "ocfl", "--layout", "0003"],
-}
 
 # In the child, before the command begins.
 NO_THREADS = """
@@ -82,39 +43,6 @@ READS = [{reads}]
 os.open, os.read, os.scandir, os.listdir = map(failing, (os.open, os.read, os.scandir, os.listdir))
 """
 IGNORED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with everything that the commands read."""
-    folder = tmp_path_factory.mktemp("adversity")
-    (folder / "files" / "sub").mkdir(parents=True)
-    for number in range(12):
-        (folder / "files" / f"f{number}").write_bytes(b"file %d\n" % number * 999 * number)
-    (folder / "files" / "sub" / "x").write_bytes(b"x")
-    shutil.copytree(folder / "files", folder / "plain")
-    identifiers = [f"ark:/1/{number}" for number in range(2000)]
-    (folder / "ids.txt").write_text("".join(f"{one}\n" for one in identifiers))
-    (folder / "table.csv").write_text("id,n\n" + "".join(f"{one},1\n" for one in identifiers))
-    (folder / "list.tsv").write_text("".join(f"id:{number}\tfiles\n" for number in range(5)))
-    for arguments in (
-        ["hash", "files", "-o", "SHA512SUMS"],
-        ["bag", "create", "files", "-o", "bag"],
-        ["bag", "pack", "bag", "-o", "bag.tar"],
-        ["store", "init", "ocfl", "root", "--layout", "0003"],
-        ["store", "put", "root", "a:1", "files"],
-        ["store", "init", "pairtree", "pairtree"],
-        ["store", "put", "pairtree", "a:1", "files"],
-        ["store", "init", "vitro", "uploads", "--namespace", "http://example.org/a"],
-    ):
-        subprocess.run([*COMMAND, *arguments], cwd=folder, env=environment(), check=True, capture_output=True)
-    return folder
-
-
-@pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
-    return shutil.copytree(made, tmp_path / "folder", symlinks=True)
 
 
 def cases(request: pytest.FixtureRequest, each: int) -> Iterator[str]:
@@ -227,20 +155,12 @@ def test_interrupts(request: pytest.FixtureRequest, folder: Path, before: str) -
 ODD = ["", "0", "-1", "inf", "nan", "1e300", "99999999999999999999", "[", "a=b", "\udcff", "x,y", "v0", ".", "é\n", "-"]
 
 
-def options() -> Iterator[tuple[str, str]]:
+def valued_options() -> Iterator[tuple[str, str]]:
     """Yield the name of a command, and each of its options that takes a value."""
-    for name, arguments in COMMANDS.items():
-        command: click.Command = main
-        context = click.Context(main)
-        for word in arguments:
-            if not isinstance(command, click.Group):
-                break
-            found = command.get_command(context, word)
-            assert found is not None
-            command = found
-        for parameter in command.params:
-            if isinstance(parameter, click.Option) and not parameter.is_flag and not parameter.is_eager:
-                yield name, parameter.opts[0]
+    for name in COMMANDS:
+        for option in options_of(name):
+            if not option.is_flag and not option.is_eager:
+                yield name, option.opts[0]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -250,7 +170,7 @@ def test_odd_values(request: pytest.FixtureRequest, folder: Path, call: Call, mo
     monkeypatch.setattr(sys, "stdin", None)
     rng = random.Random(1)
     drawn: Callable[[], list[str]] = lambda: ODD if request.config.getoption("--long") else rng.sample(ODD, 1)  # noqa: E731
-    for name, option in options():
+    for name, option in valued_options():
         if option in ("--dask", "--workers", "--probe"):
             continue  # processes, clusters and measurements: tests/cli/test_workers.py
         for value in drawn():

@@ -39,7 +39,7 @@ _RAW_PERCENT = re.compile(rb"%(?!25|0[ADad])")
 _COMPRESSED = rb"gz|zst|bz2|xz|lz|lz4|lzma|z"
 # Also of formats that are not supported: nobody means a directory.
 _ARCHIVE = re.compile(
-    rb"(?<=[^/])\.(?:zip|7z|rar|(?:tar\.)?(?:%b)|tar|t(?:gz|zst|bz2|xz|lz))\Z" % _COMPRESSED, re.IGNORECASE
+    rb"(?<=[^/])\.(?:zipx?|7z|rar|(?:tar\.)?(?:%b)|tar|t(?:gz|zst|bz2|xz|lz))\Z" % _COMPRESSED, re.IGNORECASE
 )
 
 
