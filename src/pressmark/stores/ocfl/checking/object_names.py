@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
-from pressmark.paths.folding import are_distinct, folded
+from pressmark.paths.folding import folded
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.checking.checked import Advice
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree
@@ -151,9 +151,11 @@ class NameCheck:
 
     def _clashes(self) -> None:
         """Warn of names that some file systems take for the same."""
-        paths = list(map(encode_fs, [*self._tree.files, *self._tree.directories]))
-        if are_distinct(paths):
+        listed = [*self._tree.files, *self._tree.directories]
+        together = "\0".join(listed)
+        if together.isascii() and len(set(together.lower().split("\0"))) == len(listed):
             return
+        paths = list(map(encode_fs, listed))
         names: dict[bytes, list[bytes]] = {}
         for path in sorted(paths):
             above, slash, name = path.rpartition(b"/")
