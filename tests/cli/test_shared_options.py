@@ -267,3 +267,18 @@ def test_on_error(format: str, how: str, call: Call, folder: Path) -> None:
         if format in ("csv", "tsv"):
             found = [line.replace("\t", ",").partition(",")[2] for line in found[1:]]
     assert found == kept
+
+
+@pytest.mark.parametrize("name", having("--progress"))
+def test_quiet_says_nothing_of_success(name: str, call: Call) -> None:
+    done = call(*COMMANDS[name], "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", sorted(set(having("--progress")) & FAILING.keys()))
+def test_quiet_says_what_failed(name: str, call: Call, folder: Path) -> None:
+    change, arguments = FAILING[name]
+    change(folder)
+    done = call(*arguments, "--quiet")
+    assert done.exit_code == 1
+    assert done.stderr + done.stdout

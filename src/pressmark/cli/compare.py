@@ -229,7 +229,7 @@ def compare_command(
         else:
             output.data(_text(comparison, found).encode())
     if report is not None:
-        say(f"{report}: report written")
+        output.tell(f"{report}: report written")
     if comparison.unreadable:
         objects = format_count(comparison.unreadable, "object")
         say(f'{file}: {objects} skipped, identifier cannot be read; run "pressmark store check"')

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, cast
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, one_line, say
+from pressmark.cli.common.console import CallError, Failure, one_line
 from pressmark.cli.common.files import open_source, refuse_missing
 from pressmark.cli.common.options import (
     exclude_options,
@@ -202,11 +202,11 @@ def verify_command(
     pieces += ledger_words(journal)
     if output.errors:
         found = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
-        say(", ".join([*found, f"{counts['ok']:,} ok", *pieces]))
-    elif progress is not False:
+        output.tell(", ".join([*found, f"{counts['ok']:,} ok", *pieces]))
+    else:
         size = [] if journal else [format_bytes(reporter.done.bytes)]
         pieces += [f"{reporter.excluded:,} excluded"] if reporter.excluded else []
-        say(f"{check.name}: {', '.join([format_count(counts['ok'], 'file'), *size, *pieces])}: all ok")
+        output.tell(f"{check.name}: {', '.join([format_count(counts['ok'], 'file'), *size, *pieces])}: all ok")
     return output.status
 
 

@@ -146,7 +146,7 @@ def complete_command(
             **download,
         )
         output.summarize(report)
-        output.reporter.report(_verdict(bag, report, time.monotonic() - begin))
+        output.tell(_verdict(bag, report, time.monotonic() - begin), failed=not report.ok)
     return 0 if report.ok else Failure.exit_code
 
 

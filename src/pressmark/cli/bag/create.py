@@ -26,7 +26,7 @@ from pressmark.cli.bag.options import (
     parse_fetch_base,
     refuse_inside,
 )
-from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text
 from pressmark.cli.common.files import refuse_missing
 from pressmark.cli.common.options import (
     ALGORITHM,
@@ -43,7 +43,7 @@ from pressmark.cli.common.options import (
 )
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import Reporter, format_bytes, format_count, format_rate
+from pressmark.cli.common.progress import format_bytes, format_count, format_rate
 from pressmark.errors import BagError
 from pressmark.fixity.copying import MODES
 from pressmark.fs.durable import is_readable
@@ -242,12 +242,12 @@ def create_command(
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere
 
             options = CreateOptions.from_arguments(**rules)
-            failed = _create_each(sources, make, create_together(sources, options, nested), output.reporter)
+            failed = _create_each(sources, make, create_together(sources, options, nested), output)
         else:
             failed = 0
-            _create_one(sources, destination, make, output.reporter, journal, (fetch_base or fetch) is not None)
+            _create_one(sources, destination, make, output, journal, (fetch_base or fetch) is not None)
     if several:
-        say(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
+        output.tell(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
 
 
@@ -263,11 +263,12 @@ def _create_one(
     sources: Sequence[bytes],
     destination: bytes | None,
     make: Callable[..., Bag],
-    reporter: Reporter,
+    output: Output,
     journal: Ledger | None,
     is_holey: bool,
 ) -> None:
     directory = sources[0] if len(sources) == 1 and os.path.isdir(sources[0]) else b""
+    reporter = output.reporter
     listener = Listener(reporter, directory=directory)
     begin = time.monotonic()
     try:
@@ -279,11 +280,11 @@ def _create_one(
         end = Failure if listener.wrote else CallError
         raise end(_refusal(destination or sources[0], reporter.failed)) from None
     # Files in a ledger, or on a server, were not read.
-    reporter.report(_report(bag, listener, None if journal or not sources else begin, is_holey, journal))
+    output.tell(_report(bag, listener, None if journal or not sources else begin, is_holey, journal))
 
 
 def _create_each(
-    sources: Sequence[bytes], make: Callable[..., Bag], small: Generator[NewBag | None], reporter: Reporter
+    sources: Sequence[bytes], make: Callable[..., Bag], small: Generator[NewBag | None], output: Output
 ) -> int:
     """Create a bag of each directory in place, and return the number of failures.
 
@@ -291,6 +292,7 @@ def _create_each(
     """
     failed = 0
     done = Progress()
+    reporter = output.reporter
     with contextlib.closing(small):
         for number, source in enumerate(sources):
             try:
@@ -300,7 +302,7 @@ def _create_each(
                 raise Interrupted(f"interrupted; the bags that were started are complete; {advice}") from None
             problems: list[Problem] = [] if new is None else new.problems
             begin = time.monotonic()
-            report = reporter.report
+            report: Callable[[str], object] = output.tell
             try:
                 if new is None:
                     reporter.flush()

@@ -117,7 +117,7 @@ def _make(
             pieces.append(f"archive of {format_bytes(status.st_size)}")
         if missing := report.summary()["kinds"].get("file-not-fetched"):
             pieces.append(f"{format_count(missing, 'file')} of fetch.txt not downloaded yet")
-        output.reporter.report(f"{os.fsdecode(destination)}: bag {done}: {', '.join(pieces)}")
+        output.tell(f"{os.fsdecode(destination)}: bag {done}: {', '.join(pieces)}")
     return 0
 
 

@@ -194,7 +194,7 @@ def update_command(
         output.summarize(report, updated=listener.moved, **ledger_counts(journal))
         if failure is not None:
             raise failure
-        output.reporter.report(_report(updated, listener, accepted_changes, time.monotonic() - begin, journal))
+        output.tell(_report(updated, listener, accepted_changes, time.monotonic() - begin, journal))
     return 0
 
 

@@ -200,7 +200,7 @@ def validate_command(
             counts.update(report.counts)
             output.summarize(report, **ledger_counts(journal))
             # Files in a ledger were not read.
-            output.reporter.report(_verdict(bag, level, report, None if journal else seconds, journal))
+            output.tell(_verdict(bag, level, report, None if journal else seconds, journal), failed=not report.ok)
             if not report.tally:
                 continue
             # The problems of the next bag come after the verdict.
@@ -215,7 +215,7 @@ def validate_command(
             findings.report.counts.update(counts)
             output.summarize(findings.report, bags=len(bags), failed=failed)
     if several:
-        say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
+        output.tell(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
     if not as_json and output.errors and (several or not has_advice):
         say(f"what to do: {what_to_do(findings, level, None if several else bags[0])}")
     return output.status

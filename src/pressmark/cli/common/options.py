@@ -54,7 +54,7 @@ PROGRESS = click.option(
     "progress",
     default=None,
     help="Show or hide progress on stderr: a bar on a terminal, otherwise a line every 30 seconds (default: show,"
-    " unless data are printed to the terminal). With --quiet, only errors and results are printed.",
+    " unless data are printed to the terminal). With --quiet, nothing is written to stderr unless something fails.",
 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.exceptions import Exit
 
-from pressmark.cli.common.console import Failure, Interrupted, problem_text
+from pressmark.cli.common.console import Failure, Interrupted, problem_text, say
 from pressmark.cli.common.files import InputStream, OutputStream, discard_stdout, open_sink
 from pressmark.cli.common.progress import Reporter, progress_mode
 from pressmark.errors import quoted
@@ -69,6 +69,8 @@ class Output:
     ) -> None:
         self.as_json = as_json
         self.errors = 0
+        self._is_quiet = progress is False
+        self._has_ended = False
         self.bag: bytes | None = None
         self._interrupted = interrupted
         self._go_on = go_on
@@ -93,6 +95,7 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._has_ended = True
         try:
             with self._stack:
                 if value is not None:
@@ -163,6 +166,11 @@ class Output:
         """Write the summary of a report as in :meth:`summary`, preceded by ``more``."""
         # All problems were written, even those that the report does not keep.
         self.summary({**more, **{name: value for name, value in report.summary().items() if name != "omitted"}})
+
+    def tell(self, text: str, *, failed: bool = False) -> None:
+        """Write what the command did as a line on stderr, also after its end; with ``--quiet``, only of a failure."""
+        if not self._is_quiet or failed or self.status:
+            (say if self._has_ended else self.reporter.report)(text)
 
     def flush(self) -> None:
         """Write the buffered lines; raises the errors of :meth:`data`."""

@@ -98,7 +98,7 @@ class MigrateCall:
         if self._call["dry_run"]:
             return self._planned(plan, output)
         if plan.warnings:
-            say(f"warnings: {_kinds(plan)}; see {_warnings(plan)}")
+            output.tell(f"warnings: {_kinds(plan)}; see {_warnings(plan)}")
         return self._run(plan, output)
 
     @property
@@ -260,7 +260,7 @@ class MigrateCall:
         ):
             if number:
                 pieces.append(f"{number:,} {what}")
-        say(f"{self._destination}: {'; '.join(pieces)}; nothing was written")
+        output.tell(f"{self._destination}: {'; '.join(pieces)}; nothing was written")
         return 0
 
     # --- the run --------------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ class MigrateCall:
         }
         output.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
         for text in self._last_words(run, summary, unseen):
-            say(text)
+            output.tell(text, failed=bool(status))
         return status
 
     def _last_words(self, run: migrate.Run, summary: Summary, unseen: int) -> Iterator[str]:

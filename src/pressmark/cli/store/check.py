@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pressmark.cli.common.console import Failure, say
+from pressmark.cli.common.console import Failure
 from pressmark.cli.common.options import THREADS, job_options
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -96,7 +96,8 @@ def check_command(
                 ignore=ignore,
             )
         output.summarize(report)
-    say(f"{os.fsdecode(path)}: {verdict(report, unread=not digests and store.kind in ('ocfl', 'bags'))}")
+    text = verdict(report, unread=not digests and store.kind in ("ocfl", "bags"))
+    output.tell(f"{os.fsdecode(path)}: {text}", failed=not report.ok)
     return 0 if report.ok else Failure.exit_code
 
 

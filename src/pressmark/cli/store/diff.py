@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import click
 
-from pressmark.cli.common.console import say
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
@@ -87,7 +86,7 @@ def diff_command(
                 output.row(name, change, *names)
         output.summary({"ok": True, "from": older, "to": newer, **changes.counts()})
     versions = newer if older is None else f"{older} to {newer}"
-    say(f"{quoted(identifier)}: {versions}: {changes_text(changes.counts())}")
+    output.tell(f"{quoted(identifier)}: {versions}: {changes_text(changes.counts())}")
     return output.status
 
 

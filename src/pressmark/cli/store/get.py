@@ -6,7 +6,7 @@ import os
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, cause, say
+from pressmark.cli.common.console import CallError, Failure, cause
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
@@ -97,5 +97,5 @@ def get_command(
             output.record({"name": name})
         output.summary({"ok": True, "files": len(files), "empty_directories": len(empty)})
     more = f", {len(empty):,} empty director{'y' if len(empty) == 1 else 'ies'}" if empty else ""
-    say(f"{os.fsdecode(destination)}: {format_count(len(files), 'file')}{more}")
+    output.tell(f"{os.fsdecode(destination)}: {format_count(len(files), 'file')}{more}")
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-from pressmark.cli.common.console import one_line, say
+from pressmark.cli.common.console import one_line
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
@@ -74,7 +74,7 @@ def log_command(
     text = f"{quoted(identifier)}: {format_count(len(versions), 'version')}"
     if unknown:
         text += f'; the size of {unknown:,} is unknown: run "pressmark store check" for details'
-    say(text)
+    output.tell(text)
     return 0
 
 

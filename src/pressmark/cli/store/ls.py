@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, problem_text, say
+from pressmark.cli.common.console import CallError, Failure, problem_text
 from pressmark.cli.common.options import THREADS
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -88,7 +88,7 @@ def ls_command(
         store = open_store(path, kind, layout, identifiers, ignore)
         with Output(progress, as_json=as_json, null=null, data=True) as output:
             count = _list_files(output, store, identifier, version)
-        say(f"{quoted(identifier)}: {count}")
+        output.tell(f"{quoted(identifier)}: {count}")
         return output.status
     if version is not None:
         raise CallError("--version: only with IDENTIFIER; specify an object")
@@ -128,7 +128,7 @@ def ls_command(
         text += f", {format_count(outside, 'problem')} outside of objects"
     if improper or outside:
         text += '; run "pressmark store check" for details'
-    say(text)
+    output.tell(text, failed=bool(failed))
     return Failure.exit_code if failed or output.status else 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.console import CallError
 from pressmark.cli.common.files import refuse_missing
 from pressmark.cli.common.options import CRLF, exclude_options, globs_to_exclude, null_option
 from pressmark.cli.common.output import Output
@@ -206,17 +206,18 @@ def store_objects(
         output.summary({"ok": not failed, **counts})
     replaced = changes.pop("objects", 0)
     if replaced > 1:
-        say(f"{os.fsdecode(path)}: {format_count(replaced, 'object')} replaced: {changes_text(changes)}")
+        output.tell(f"{os.fsdecode(path)}: {format_count(replaced, 'object')} replaced: {changes_text(changes)}")
     for record in changed if replaced == 1 else ():
-        say(_change_line(record))
+        output.tell(_change_line(record))
     if same:
         what = "exists" if same == 1 else "exist"
-        say(f"{os.fsdecode(path)}: {format_count(same, 'object')} {what} with the same content; not stored again")
+        text = f"{format_count(same, 'object')} {what} with the same content; not stored again"
+        output.tell(f"{os.fsdecode(path)}: {text}")
     missing = missing_provenance(store)
     if recorded and missing:
-        say(f"{os.fsdecode(path)}: {missing}")
+        output.tell(f"{os.fsdecode(path)}: {missing}")
     if warned:
-        say(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
+        output.tell(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
     return output.status
 
 

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from pressmark.cli.common.console import Failure, one_line, say
+from pressmark.cli.common.console import Failure, one_line
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
@@ -114,5 +114,6 @@ def repair_command(
         output.summarize(report, dry_run=dry_run, content_read=good is not None)
     what = "would be made" if dry_run else "made"
     scope = "structure" if good is None else "structure and content" if not given else "content"
-    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; {scope}: {verdict(report, unread=good is None)}")
+    text = f"{format_count(done, 'change')} {what}; {scope}: {verdict(report, unread=good is None)}"
+    output.tell(f"{os.fsdecode(path)}: {text}", failed=not report.ok)
     return 0 if report.ok else Failure.exit_code

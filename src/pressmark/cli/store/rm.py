@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.console import CallError
 from pressmark.cli.common.options import CRLF, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -104,7 +104,7 @@ def rm_command(
                 output.reporter.on_event(Progress(items=done, failed=failed))
         summary = {"ok": not failed, "removed": done, "failed": failed}
         output.summary({"dry_run": True, **summary} if dry_run else summary)
-    say(f"{format_count(done, 'object')} {'would be removed' if dry_run else 'removed'}")
+    output.tell(f"{format_count(done, 'object')} {'would be removed' if dry_run else 'removed'}")
     return output.status
 
 
