@@ -24,6 +24,14 @@ def test_text_table() -> None:
     assert len({len(line) for line in lines}) == 1
 
 
+def test_a_report_has_no_truth_value(tmp_path: Path) -> None:
+    """``if validate(bag):`` would be true for an invalid bag."""
+    (tmp_path / "bagit.txt").touch()
+    for report in (Report(), bagit.validate(tmp_path)):
+        with pytest.raises(TypeError, match="has no truth value: use its attribute ok"):
+            bool(report)
+
+
 def test_html_is_escaped() -> None:
     """Identifiers and messages cannot add markup."""
     assert "&lt;b&gt;" in html_table("a", ("x",), [("<b>",)])

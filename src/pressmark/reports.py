@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from pressmark.progress_event import Progress
 
@@ -157,6 +157,10 @@ class Report:
     def errors(self) -> list[Problem]:
         """The problems of severity ``error``."""
         return [problem for problem in self.problems if problem.severity == "error"]
+
+    def __bool__(self) -> NoReturn:
+        # "if validate(bag):" would be true for an invalid bag.
+        raise TypeError(f"{type(self).__name__} has no truth value: use its attribute ok")
 
     def __repr__(self) -> str:
         from pressmark.summaries import FIRST

@@ -152,6 +152,7 @@ def test_what_is_no_source(store: Store, tmp_path: Path, many: bool) -> None:
         blocks(),
         {"a": blocks()},
         {"a": None},
+        {5: "a"},
         None,
         ["a"],
         "a\0b",

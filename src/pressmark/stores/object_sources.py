@@ -85,6 +85,8 @@ def check_source(source: object) -> None:
         return
     streams: dict[int, object] = {}
     for name, content in source.items():
+        if not isinstance(name, str):
+            raise SourceError("source", f"the file name {name!r} is of type {type(name).__name__}; specify a str")
         if not is_content(content):
             _check_path(content)
         elif hasattr(content, "read") and (other := streams.setdefault(id(content), name)) is not name:
