@@ -305,6 +305,7 @@ def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], me
     [
         ("nowhere/report.html", "'nowhere/report.html': parent directory not found; create it or choose another file"),
         ("folder", "'folder': is a directory; choose a file name"),
+        ("report.pdf", "'report.pdf': a report is HTML; choose a name that ends in .html"),
         ("ids.txt", "'ids.txt': input and report are the same file; choose another report"),
     ],
 )

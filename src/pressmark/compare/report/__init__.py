@@ -56,12 +56,14 @@ def check_report(path: str | os.PathLike[str], source: str | os.PathLike[str] | 
     """Check that a report can be created and written, before the comparison starts.
 
     :param source: the file of identifiers, which the report must not replace
-    :raises ReportError: a package is missing, or the file cannot be written
+    :raises ReportError: a package is missing, the name is that of another format, or the file cannot be written
     """
     target = os.fspath(path)
     with suppress(OSError):
         if source is not None and os.path.samefile(target, source):
             raise ReportError(target, "input and report are the same file; choose another report")
+    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
+        raise ReportError(target, "a report is HTML; choose a name that ends in .html")
     check_packages(target, _NEEDS)
     check_writable(target)
 
