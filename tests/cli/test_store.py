@@ -330,7 +330,10 @@ def test_check_and_repair(call: Call, given: Path, tmp_path: Path) -> None:
         ["error", "bare-file", "pairtree_root/ab"],
         ["warning", "empty", "pairtree_root/zz"],
     ]
-    assert result.stderr == "pressmark: store: 2 objects, 1 improper, 1 error, 1 warning\n"
+    assert result.stderr.splitlines() == [
+        "pressmark: store: 2 objects, 1 improper, 1 error, 1 warning",
+        "pressmark: what to do: bare-file: see what a repair would change: pressmark store repair store --dry-run",
+    ]
     result = call("store", "check", "store", "--json")
     assert [line.get("kind") for line in lines(result.stdout)] == ["bare-file", "empty", None]
     assert lines(result.stdout)[-1]["summary"]["kinds"] == {"bare-file": 1, "empty": 1}
@@ -540,3 +543,20 @@ def test_excluded_names(call: Call, given: Path, tmp_path: Path, arguments: tupl
         result = call("store", "put", "store", *arguments, option, "x/y")
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.startswith(f"pressmark: {option} 'x/y': a glob matches a file name")
+
+
+def test_what_to_do_about_a_store(call: Call, given: Path, tmp_path: Path) -> None:
+    """The last line of a check with errors names the kind, and the command or remedy."""
+    call("store", "init", "ocfl", "it's root", "--layout", "0003")
+    call("store", "put", "it's root", "abc", "given")
+    [path] = (tmp_path / "it's root").rglob("v1/content/one.txt")
+    path.write_bytes(b"changed")
+    assert "what to do" not in call("store", "check", "it's root").stderr
+    shown = call("store", "check", "it's root", "--digests").stderr.splitlines()[-1]
+    command = """pressmark store repair 'it'"'"'s root' --from GOOD"""
+    text = f"pressmark: what to do: content-mismatch: replace the files by those of a good copy: {command}"
+    assert shown == text
+    (path.parents[2] / "notes").write_bytes(b"x")
+    shown = call("store", "check", "it's root").stderr.splitlines()[-1]
+    assert shown == "pressmark: what to do: object-extra: move it out of the object"
+    assert "what to do" not in call("store", "check", "it's root", "--json").stderr

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pressmark.reports import ERROR, WARNING, Kind, Kinds
 
-__all__ = ["CODES_OF_1_0", "KINDS", "SECTIONS", "problem"]
+__all__ = ["CODES_OF_1_0", "KINDS", "REMEDIES", "REPAIRED", "SECTIONS", "problem"]
 
 # The validation codes of OCFL 1.1 by the sections that define them; those that begin with E break a MUST, those that
 # begin with W a SHOULD: https://ocfl.io/1.1/spec/validation-codes.html
@@ -232,3 +232,128 @@ KINDS = Kinds(
 
 #: Creates a problem of one of these kinds; paths are relative to the store's root.
 problem = KINDS.problem
+
+#: Kinds that ``store repair`` mends, where that is unambiguous.
+REPAIRED = frozenset(
+    {
+        *("leftover", "unfinished", "empty", "bare-file", "post-morty", "split-end", "bad-file-name", "hidden"),
+        *("index-outdated", "directory-empty", "content-directory-empty", "declaration-malformed", "layout-missing"),
+        *("declaration-missing", "file-stray", "sidecar-missing", "sidecar-malformed", "sidecar-mismatch"),
+        *("inventory-missing", "inventory-malformed", "version-unfinished"),
+    }
+)
+_REPAIR = "repair the store"
+_AGAIN = "check again when nothing changes the store"
+_MEND = "repair the store from a good copy (`--from`)"
+_RESTORE = "restore the object from another copy"
+_MAKER = "inform the maintainers of the program that wrote the object; it stays readable"
+_NONE = "none required"
+#: What to do about each kind.
+REMEDIES = {
+    "beside": f"{_NONE}; move it elsewhere if it does not belong to the store",
+    "object-changing": _AGAIN,
+    "junk": _NONE,
+    "leftover": f"{_NONE}; a repair clears it up",
+    "leftover-foreign": "its owner repairs or changes the store",
+    "partial": "transfer the object again",
+    "unrepaired": "correct what the message names, such as permissions, and repair the store again",
+    "unmended": "use another good copy",
+    "unreadable": "correct the permissions, or check the disk",
+    "excluded": _NONE,
+    # --- Pairtree
+    "version-missing": "create pairtree_version0_1 with the line of section 4",
+    "version-unknown": "correct pairtree_version0_1, or use software for its version",
+    "ambiguous": "specify another dialect, or look at both identifiers",
+    "bare-file": _REPAIR,
+    "duplicate-id": "compare both objects, and move one out of the store",
+    "empty-id": "move them to the path of an identifier, or out of pairtree_root",
+    "link": "follow links, or replace the link with its target",
+    "link-dangling": "mount or restore the target, or move the link out of the store",
+    "link-loop": "move the link out of the store",
+    "not-canonical": f"{_NONE}; a migration moves the object to its path",
+    "not-utf8": f"{_NONE} in a Pairtree; other layouts require UTF-8",
+    "post-morty": _REPAIR,
+    "split-end": _REPAIR,
+    "undecodable": "look which program wrote it (dialects), or move it out of the tree",
+    "unfinished": _REPAIR,
+    "empty": _REPAIR,
+    "root-file": "move it out of pairtree_root",
+    "reserved": "rename it, or move it out of the tree",
+    "link-unmoved": "replace the link with its target, and repair again",
+    # --- Vitro
+    "bad-file-name": _REPAIR,
+    "file-in-root": "store it under an identifier, and move it out of file_storage_root",
+    "files-several": "move the files that do not belong to the object out of its directory",
+    "hidden": _REPAIR,
+    "namespaces-blank": "correct the line",
+    "namespaces-malformed": "correct the line",
+    "namespaces-order": "keep one of the two namespaces",
+    "namespaces-repeated": "keep one of the lines",
+    "namespaces-value": "correct the line",
+    "unknown-prefix": "declare the namespace again (`pressmark store declare`)",
+    # --- folders of bags
+    "index-outdated": _REPAIR,
+    "archive-unchecked": "check with `--digests`",
+    "identifier-missing": "add External-Identifier to its bag-info.txt (`pressmark bag update`)",
+    "identifier-several": "keep one External-Identifier",
+    # --- OCFL: the storage root
+    "declaration-malformed": _REPAIR,
+    "declaration-missing": "repair the store with `--kind ocfl`, if it is a storage root",
+    "declaration-several": "keep the declaration of the version in use",
+    "declaration-unknown": "use software for this version",
+    "extensions-file": "move it out of the extensions directory",
+    "extension-unregistered": _NONE,
+    "layout-malformed": "correct ocfl_layout.json, or specify the layout (`--layout`)",
+    "layout-missing": "specify the layout, and repair the store (`--layout`)",
+    "layout-unknown": "write the registered name in ocfl_layout.json, or specify the layout (`--layout`)",
+    "version-later": "declare the later version in the storage root",
+    # --- OCFL: the hierarchy
+    "case-clash": f"{_NONE} here; other file systems take both for one",
+    "directory-empty": _REPAIR,
+    "file-stray": "repair the store; if it is no part of an object, move it out of the storage root",
+    "hard-link": "replace the file with a copy of its own",
+    "identifier-unplaced": "specify the layout by which the object was stored (`--layout`)",
+    "misplaced": "migrate the storage root, or specify the layout by which it was stored (`--layout`)",
+    "object-inside": "move the inner object out of the outer one",
+    "path-ocfl-java": f"{_NONE} for ocfl-java; a migration moves the object to its path",
+    "special-file": "move it out of the storage root",
+    "symbolic-link": "replace the link with its target",
+    # --- OCFL: objects
+    "content-changing": _AGAIN,
+    "content-directory-empty": _REPAIR,
+    "content-extra": f"move it out of the object, or {_RESTORE.replace('the object', 'the inventory that lists it')}",
+    "content-mismatch": _MEND,
+    "content-missing": _MEND,
+    "content-unreadable": "correct the permissions, or check the disk",
+    "digest-algorithm": _MAKER,
+    "digest-malformed": _RESTORE,
+    "digest-repeated": _MAKER,
+    "digest-unknown": _RESTORE,
+    "digest-unused": _MAKER,
+    "fixity-algorithm": f"{_NONE}; these digests are not compared",
+    "fixity-mismatch": "compare the file with another copy; the manifest decides",
+    "history-differs": "compare the object with another copy; the newest inventory decides",
+    "inventory-advice": _NONE,
+    "inventory-differs": "compare both inventories with another copy of the object",
+    "inventory-key-missing": _RESTORE,
+    "inventory-key-repeated": _RESTORE,
+    "inventory-key-unknown": _MAKER,
+    "inventory-malformed": f"{_REPAIR}; or {_RESTORE}",
+    "inventory-missing": f"{_REPAIR}; or {_RESTORE}",
+    "inventory-value": _RESTORE,
+    "object-extra": "move it out of the object",
+    "path-conflict": _RESTORE,
+    "path-malformed": _RESTORE,
+    "path-repeated": _RESTORE,
+    "path-unknown": _MAKER,
+    "sidecar-malformed": _REPAIR,
+    "sidecar-mismatch": f"{_REPAIR}; or {_RESTORE}",
+    "sidecar-missing": _REPAIR,
+    "unversioned": f"{_NONE}; copies of single versions lack these files",
+    "version-absent": _RESTORE,
+    "version-directory": "move it out of the version",
+    "version-extra": _RESTORE,
+    "version-file": "move it out of the version",
+    "version-name": _MAKER,
+    "version-unfinished": _REPAIR,
+}

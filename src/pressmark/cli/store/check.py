@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
 
-from pressmark.cli.common.console import Failure
+from pressmark.cli.common.console import Failure, say
 from pressmark.cli.common.options import THREADS, job_options
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
 
 __all__ = ["check_command", "verdict"]
+
+# Damaged or lost files, of OCFL objects and of bags.
+_DAMAGED = frozenset({"content-mismatch", "content-missing", "checksum-mismatch", "file-missing"})
 
 HELP = """\
 Check everything in STORE, and list each violation of its specification.
@@ -98,7 +102,28 @@ def check_command(
         output.summarize(report)
     text = verdict(report, unread=not digests and store.kind in ("ocfl", "bags"))
     output.tell(f"{os.fsdecode(path)}: {text}", failed=not report.ok)
+    if not report.ok and not as_json:
+        say(f"what to do: {_what_to_do(report, path)}")
     return 0 if report.ok else Failure.exit_code
+
+
+def _what_to_do(report: Report, path: bytes) -> str:
+    """Return what to do about a store with errors, on one line: about the most frequent kind."""
+    import shlex  # most stores have no errors
+
+    from pressmark.bagit.problems import REMEDIES as OF_BAGS
+    from pressmark.stores.problems import REMEDIES, REPAIRED
+
+    errors = Counter(problem.kind for problem in report.errors)
+    repair = f"pressmark store repair {shlex.quote(os.fsdecode(path))}"
+    if damaged := errors.keys() & _DAMAGED:
+        return f"{', '.join(sorted(damaged))}: replace the files by those of a good copy: {repair} --from GOOD"
+    if repaired := [kind for kind, _ in errors.most_common() if kind in REPAIRED]:
+        return f"{repaired[0]}: see what a repair would change: {repair} --dry-run"
+    [(kind, _)] = errors.most_common(1)
+    remedy = {**OF_BAGS, **REMEDIES}.get(kind, "see the message").replace("`", '"')
+    others = "; the documentation lists the other kinds (store-problems)" if len(errors) > 1 else ""
+    return f"{kind}: {remedy}{others}"
 
 
 def verdict(report: Report, *, unread: bool = False) -> str:
