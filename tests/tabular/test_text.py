@@ -173,9 +173,13 @@ def path_of(identifier: bytes) -> bytes:
 
 
 def is_no_text(table: bytes) -> bool:
-    """Whether the first bytes are a byte-order mark, or those of another kind of file."""
-    marks = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-    return table.startswith(marks) or any(pattern.match(table) for pattern, _what in formats._FOREIGN)
+    """Whether a line begins with a byte-order mark, or the first bytes are those of another kind of file."""
+    mark = b"\xef\xbb\xbf"
+    return (
+        table.startswith((mark, b"\xff\xfe", b"\xfe\xff"))
+        or b"\n" + mark in table
+        or any(pattern.match(table) for pattern, _what in formats._FOREIGN)
+    )
 
 
 @given(tables(raw.map(lambda field: field.translate(None, b"\t\n\r"))), SMALL_BLOCKS)
