@@ -262,8 +262,10 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     java.stage(folder, "info:x", given[1])
     root = OcflRoot(folder, user=USER, durable=False)
     report = root.check(digests=True)
-    assert (kinds(report), kinds(report, "warning")) == ([], ["unversioned"])
-    assert [problem.path.rpartition(b"/")[2] for problem in report.problems] == [b"0005-mutable-head"]
+    # Two names of the staged version differ only in normalization.
+    assert (kinds(report), kinds(report, "warning")) == ([], ["case-clash", "unversioned"])
+    [found] = [problem for problem in report.problems if problem.kind == "unversioned"]
+    assert found.path.endswith(b"/0005-mutable-head")
     assert contents(root, "info:x") == HISTORY[0]
     for change in (
         lambda: root.put("info:x", given[2], replace=True, message="why"),
@@ -276,7 +278,7 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     assert "commit it with ocfl-java" in str(rows["info:x"].error)
     assert held(store) == {"info:x": HISTORY[0]}
     java.commit(folder, "info:x")
-    assert root.check(digests=True).problems == []
+    assert kinds(root.check(digests=True)) == []
     assert contents(root, "info:x") == HISTORY[1]
     path = root.put("info:x", given[2], replace=True, message="why").path
     [verdict] = java.validate(folder, paths=[path]).values()
