@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pressmark.reports import ERROR, WARNING, Kind, Kinds
 
-__all__ = ["CODES_OF_1_0", "KINDS", "REMEDIES", "REPAIRED", "SECTIONS", "problem"]
+__all__ = ["KINDS", "REMEDIES", "REPAIRED", "SECTIONS", "code_in", "problem"]
 
 # The validation codes of OCFL 1.1 by the sections that define them; those that begin with E break a MUST, those that
 # begin with W a SHOULD: https://ocfl.io/1.1/spec/validation-codes.html
@@ -36,10 +36,15 @@ _CODES = {
 }
 #: The section of each validation code.
 SECTIONS = {code: section for section, codes in _CODES.items() for code in codes.split()}
-#: The codes of OCFL 1.0 for what has codes of its own only since 1.1.
-CODES_OF_1_0 = {"E104": "E046", "E106": "E041", "E110": "E037", "E111": "E056", "E112": "E067"}
+# The codes of OCFL 1.0 for rules that have codes of their own since 1.1.
+_CODES_OF_1_0 = {"E104": "E046", "E106": "E041", "E110": "E037", "E111": "E056", "E112": "E067"}
 
 _ADVICE = ("W001", "W003", "W004", "W005", "W007", "W008", "W009", "W010", "W011")
+
+
+def code_in(version: str | None, code: str) -> str:
+    """Return a validation code of OCFL 1.1 as the declared version has it."""
+    return _CODES_OF_1_0.get(code, code) if version == "1.0" else code
 
 
 def _ocfl(severity: str, meaning: str, *codes: str) -> Kind:
@@ -68,7 +73,7 @@ KINDS = Kinds(
             "a temporary directory of another user's interrupted run; that user's next change removes it",
         ),
         "partial": Kind(
-            WARNING, "", "the object contains only what a transfer leaves that did not end, such as .rsync-partial"
+            WARNING, "", "the object contains only files of an interrupted transfer, such as those in .rsync-partial"
         ),
         "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
         "unmended": Kind(ERROR, "", "a damaged or lost file that the good copy does not have"),
@@ -246,15 +251,15 @@ _REPAIR = "repair the store"
 _AGAIN = "check again when nothing changes the store"
 _MEND = "repair the store from a good copy (`--from`)"
 _RESTORE = "restore the object from another copy"
-_MAKER = "inform the maintainers of the program that wrote the object; it stays readable"
+_MAKER = "report it to the developers of the program that wrote the object; the object can still be read"
 _NONE = "none required"
 #: What to do about each kind.
 REMEDIES = {
     "beside": f"{_NONE}; move it elsewhere if it does not belong to the store",
     "object-changing": _AGAIN,
     "junk": _NONE,
-    "leftover": f"{_NONE}; a repair clears it up",
-    "leftover-foreign": "its owner repairs or changes the store",
+    "leftover": f"{_NONE}; a repair removes it",
+    "leftover-foreign": "ask its owner to repair the store",
     "partial": "transfer the object again",
     "unrepaired": "correct what the message names, such as permissions, and repair the store again",
     "unmended": "use another good copy",
@@ -274,7 +279,7 @@ REMEDIES = {
     "not-utf8": f"{_NONE} in a Pairtree; other layouts require UTF-8",
     "post-morty": _REPAIR,
     "split-end": _REPAIR,
-    "undecodable": "look which program wrote it (dialects), or move it out of the tree",
+    "undecodable": "find out which program wrote it, or move it out of the tree",
     "unfinished": _REPAIR,
     "empty": _REPAIR,
     "root-file": "move it out of pairtree_root",
@@ -308,7 +313,7 @@ REMEDIES = {
     "layout-unknown": "write the registered name in ocfl_layout.json, or specify the layout (`--layout`)",
     "version-later": "declare the later version in the storage root",
     # --- OCFL: the hierarchy
-    "case-clash": f"{_NONE} here; other file systems take both for one",
+    "case-clash": f"{_NONE} on this file system; others treat both names as one",
     "directory-empty": _REPAIR,
     "file-stray": "repair the store; if it is no part of an object, move it out of the storage root",
     "hard-link": "replace the file with a copy of its own",
@@ -321,7 +326,7 @@ REMEDIES = {
     # --- OCFL: objects
     "content-changing": _AGAIN,
     "content-directory-empty": _REPAIR,
-    "content-extra": f"move it out of the object, or {_RESTORE.replace('the object', 'the inventory that lists it')}",
+    "content-extra": "move it out of the object, or restore the inventory that lists it",
     "content-mismatch": _MEND,
     "content-missing": _MEND,
     "content-unreadable": "correct the permissions, or check the disk",

@@ -8,6 +8,7 @@ from collections import Counter
 from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import REMEDIES, BagReport, Cause
+from pressmark.cli.common.console import remedy_text
 from pressmark.errors import StoreError
 from pressmark.reports import ERROR, Problem
 
@@ -90,9 +91,4 @@ def what_to_do(findings: Findings, level: str, bag: bytes | None) -> str:
 
 
 def _remedy(kind: str, errors: Counter[str]) -> str:
-    remedy = REMEDIES[kind].replace("`", '"')
-    others = set(errors) - {kind}
-    more = "; the documentation lists the other kinds (bagit-problems)" if others else ""
-    # A damaged manifest is a cause without a problem of its kind.
-    named = f"{kind}: " if kind in errors else ""
-    return f"{named}{remedy}{more}"
+    return remedy_text(kind, errors, REMEDIES[kind], "bagit-problems")

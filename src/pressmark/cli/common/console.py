@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +25,7 @@ __all__ = [
     "cause",
     "one_line",
     "problem_text",
+    "remedy_text",
     "say",
     "say_lines",
     "say_not_compiled",
@@ -72,6 +73,17 @@ def problem_text(problem: Problem, bag: bytes = b"") -> str:
     path = os.path.join(bag, problem.path) if problem.path else bag
     pieces = [problem.severity, problem.kind, *([os.fsdecode(path)] if path else []), problem.message]
     return ": ".join(map(one_line, pieces))
+
+
+def remedy_text(kind: str, errors: Collection[str], remedy: str, page: str) -> str:
+    """Return the remedy for a kind of problem, in plain text; it names the page with the other kinds, if there are any.
+
+    :param errors: all kinds of errors that were found
+    """
+    more = f"; the documentation lists the other kinds ({page})" if set(errors) - {kind} else ""
+    # A cause, such as a damaged manifest, may have no problem of its kind.
+    named = f"{kind}: " if kind in errors else ""
+    return named + remedy.replace("`", '"') + more
 
 
 def say(text: str) -> None:

@@ -168,7 +168,7 @@ class Output:
         self.summary({**more, **{name: value for name, value in report.summary().items() if name != "omitted"}})
 
     def tell(self, text: str, *, failed: bool = False) -> None:
-        """Write what the command did as a line on stderr, also after its end; with ``--quiet``, only of a failure."""
+        """Write a line on the result to stderr, also after the end; with ``--quiet``, only if something failed."""
         if not self._is_quiet or failed or self.status:
             (say if self._has_ended else self.reporter.report)(text)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pressmark.cli.common.console import Failure, say
+from pressmark.cli.common.console import Failure, remedy_text, say
 from pressmark.cli.common.options import THREADS, job_options
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -108,7 +108,7 @@ def check_command(
 
 
 def _what_to_do(report: Report, path: bytes) -> str:
-    """Return what to do about a store with errors, on one line: about the most frequent kind."""
+    """Return one line about the most frequent kind of error: the command that repairs it, or what else to do."""
     import shlex  # most stores have no errors
 
     from pressmark.bagit.problems import REMEDIES as OF_BAGS
@@ -121,9 +121,7 @@ def _what_to_do(report: Report, path: bytes) -> str:
     if repaired := [kind for kind, _ in errors.most_common() if kind in REPAIRED]:
         return f"{repaired[0]}: see what a repair would change: {repair} --dry-run"
     [(kind, _)] = errors.most_common(1)
-    remedy = {**OF_BAGS, **REMEDIES}.get(kind, "see the message").replace("`", '"')
-    others = "; the documentation lists the other kinds (store-problems)" if len(errors) > 1 else ""
-    return f"{kind}: {remedy}{others}"
+    return remedy_text(kind, errors, {**OF_BAGS, **REMEDIES}.get(kind, "see the message"), "store-problems")
 
 
 def verdict(report: Report, *, unread: bool = False) -> str:

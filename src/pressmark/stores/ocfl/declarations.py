@@ -22,7 +22,7 @@ from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.inventory import inventory_bytes
 from pressmark.stores.ocfl.storage import Reader, Storage, status_or_none
-from pressmark.stores.problems import CODES_OF_1_0, problem
+from pressmark.stores.problems import code_in, problem
 
 __all__ = [
     *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "REGISTERED", "ROOT", "UNFINISHED", "VERSIONS"),
@@ -379,7 +379,7 @@ def _extensions(storage: Storage, entries: Sequence[DirectoryEntry], version: st
     for entry in inside:
         path = EXTENSIONS + b"/" + entry.name
         if entry.kind != "directory":
-            code = None if entry.is_link else CODES_OF_1_0["E112"] if version == "1.0" else "E112"
+            code = None if entry.is_link else code_in(version, "E112")
             found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
         # Leftovers in our own directory are reported as such.
         elif entry.name != WORK_DIRECTORY and decode_fs(entry.name) not in REGISTERED:

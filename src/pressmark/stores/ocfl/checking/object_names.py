@@ -27,7 +27,7 @@ from pressmark.stores.ocfl.declarations import (
 )
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, sidecar_name
 from pressmark.stores.ocfl.unversioned import is_content_path_layout
-from pressmark.stores.problems import CODES_OF_1_0, problem
+from pressmark.stores.problems import code_in, problem
 from pressmark.stores.recheck import unreadable_file
 
 __all__ = ["SIDECAR", "Entry", "NameCheck", "clashes"]
@@ -66,8 +66,8 @@ class NameCheck:
         :param path: relative to the object
         """
         full = os.path.join(self._tree.path, encode_fs(path)) if path else self._tree.path
-        if self._version == "1.0" and more.get("code") in CODES_OF_1_0:
-            more["code"] = CODES_OF_1_0[more["code"]]
+        if (code := more.get("code")) is not None:
+            more["code"] = code_in(self._version, code)
         return problem(kind, full, message, **more)
 
     def _report(self, kind: str, path: str, message: str = "", **more: Any) -> None:
