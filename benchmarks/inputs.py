@@ -45,7 +45,7 @@ def _prepare_lines(ids: list[str]) -> bytes:
 
 def _run_lines(layout: Layout, lines: bytes, threads: int) -> bytes:
     sink = io.BytesIO()
-    layout.map_lines(io.BytesIO(lines), sink, b"\0", threads, on_error="empty")
+    layout.map_file(io.BytesIO(lines), sink, null=True, crlf="keep", threads=threads, on_error="none")
     return sink.getvalue()
 
 
@@ -57,7 +57,7 @@ def _prepare_arrow(ids: list[str]) -> Any:
 
 
 def _run_arrow(layout: Layout, column: Any, threads: int) -> Any:
-    return layout.map_arrow(column, on_error="none", threads=threads)
+    return layout.map(column, on_error="none", threads=threads)
 
 
 def _arrow_paths(column: Any) -> Iterable[bytes]:

@@ -118,11 +118,11 @@ def test_unmap(measure: Measure, implementation: str, name: str, kind: str, coun
 
 def unmapped(layout: Layout, kind: str, prepared: Any) -> Any:
     if kind == "list":
-        return layout.unmap_paths(prepared)
+        return layout.unmap(prepared)
     if kind == "arrow":
-        return layout.unmap_arrow(prepared, threads=1)
+        return layout.unmap(prepared, threads=1)
     sink = io.BytesIO()
-    layout.unmap_lines(io.BytesIO(prepared), sink, b"\0", 1)
+    layout.map_file(io.BytesIO(prepared), sink, unmap=True, null=True, crlf="keep", threads=1)
     return sink.getvalue()
 
 

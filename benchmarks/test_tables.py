@@ -28,7 +28,7 @@ _POLARS = """
 import sys, polars, pressmark
 source, target = sys.argv[1:]
 table = polars.read_parquet(source)
-paths = pressmark.layout("0003").map_arrow(table["id"])
+paths = pressmark.layout("0003").map(table["id"])
 table.with_columns(polars.Series(paths).alias("path")).write_parquet(target)
 """
 FORMS = ("csv", "parquet")

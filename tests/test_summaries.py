@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pressmark
+from arrow.foreign import Opaque
 from pressmark import bagit, compare
 from pressmark.reports import Problem, Report
 from pressmark.summaries import html_table, text_table
@@ -40,15 +41,12 @@ def test_html_is_escaped() -> None:
 
 @pytest.mark.usefixtures("implementation")
 def test_columns() -> None:
-    """A column shows its size and its first items; a table its first rows."""
+    """A column shows its size and its first items."""
     layout = pressmark.layout("0006", delimiter=":")
-    column = layout.map_arrow(ids := pytest.importorskip("pyarrow").array(["x:a", "x:b", None, *["x:c"] * 20]))
+    column = layout.map(Opaque(pytest.importorskip("pyarrow").array(["x:a", "x:b", None, *["x:c"] * 20])))
     assert repr(column).startswith("<StringColumn of 23 items, 1 null: ['a', 'b', None, 'c'")
     assert repr(column).endswith(", …]>")
     assert column._repr_html_().count("<tr>") == 11
-    table = layout.map_table(ids)
-    assert repr(table).splitlines()[:3] == ["<StringTable of 23 rows", "identifier  path", "x:a         a"]
-    assert table._repr_html_().count("<tr>") == 11
 
 
 def test_report() -> None:

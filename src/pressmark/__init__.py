@@ -17,10 +17,11 @@ if TYPE_CHECKING:
         migrate as migrate,
         stores as stores,
     )
-    from pressmark.arrow import StringColumn as StringColumn, StringTable as StringTable
+    from pressmark.arrow import StringColumn as StringColumn
     from pressmark.errors import (
         BagError as BagError,
         BagInvalidError as BagInvalidError,
+        Cancelled as Cancelled,
         ColumnError as ColumnError,
         FormatError as FormatError,
         IdentifierError as IdentifierError,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         layout as layout,
         layout_from_config as layout_from_config,
     )
+    from pressmark.progress_event import Progress as Progress
 
 #: Which implementation runs, ``"native"`` or ``"pure"``; ``pressmark --version`` adds the vector level.
 implementation: str
@@ -69,9 +71,9 @@ __all__, _part, __dir__ = face(
         ".layouts": "",
         ".migrate": "",
         ".stores": "",
-        "pressmark.arrow": "StringColumn StringTable",
+        "pressmark.arrow": "StringColumn",
         "pressmark.errors": (
-            "BagError BagInvalidError ColumnError FormatError IdentifierError JobError LayoutConfigError"
+            "BagError BagInvalidError Cancelled ColumnError FormatError IdentifierError JobError LayoutConfigError"
             " LayoutConfigWarning MigrationError NotReversibleError ObjectError PathError PressmarkError ProfileError"
             " StoreError TableError TableWarning"
         ),
@@ -79,6 +81,7 @@ __all__, _part, __dir__ = face(
             "DifferentialNTupleOmitPrefix DirectClean FlatDirect FlatOmitPrefix HashAndIdNTuple HashAndNoPrefixIdNTuple"
             " HashedNTuple Layout LineCounts NTupleOmitPrefix Pairtree Vitro layout layout_from_config"
         ),
+        "pressmark.progress_event": "Progress",
         "pressmark.version": "__version__",
     },
     "implementation",

@@ -1,7 +1,7 @@
 """Import and export of Arrow columns through the PyCapsule protocol.
 
 Columns are imported from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas,
-DuckDB, nanoarrow, arro3 …), and exported as :class:`StringColumn` or :class:`StringTable`, which all of these can read.
+DuckDB, nanoarrow, arro3 …), and exported as :class:`StringColumn`, which all of these can read.
 The native implementation imports no other package; the pure-Python implementation requires pyarrow, and imports
 it for the first column.
 
@@ -12,11 +12,12 @@ CDataInterface/PyCapsuleInterface.html.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from pressmark.errors import ColumnError
 from pressmark.threads import Threads, ordered_map
@@ -25,9 +26,11 @@ __all__ = [
     "ArrowArrayExportable",
     "ArrowSchemaExportable",
     "ArrowStreamExportable",
+    "ErrorList",
+    "LibraryColumn",
     "PackedColumn",
     "StringColumn",
-    "StringTable",
+    "as_column_of",
     "map_column",
     "packed_columns",
 ]
@@ -63,6 +66,34 @@ class ArrowStreamExportable(Protocol):
     """An object that is a stream of Arrow arrays: "ArrowStream Export"."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+_Error = TypeVar("_Error", contravariant=True)
+
+
+class ErrorList(Protocol[_Error]):
+    """A list of errors, or another object with its method ``append``."""
+
+    def append(self, error: _Error, /) -> object:
+        """Receive an error."""
+
+
+class _PolarsSeries(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def drop_nulls(self) -> object: ...
+
+
+class _PandasSeries(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def dropna(self) -> object: ...
+
+
+class _PyarrowColumn(Protocol):
+    def drop_null(self) -> object: ...
+
+
+#: A column of pyarrow, polars or pandas: the result of a mapping is one of the same library.
+LibraryColumn = TypeVar("LibraryColumn", bound="_PolarsSeries | _PandasSeries | _PyarrowColumn")
 
 
 # --- types of columns -------------------------------------------------------------------------------------------
@@ -156,7 +187,7 @@ def _select(description: _Description, field: str | None) -> _Selection:
     listed = ", ".join(map(repr, names)) or "none"
     if field is None:
         if len(names) != 1:
-            raise ColumnError(f"a struct of {len(names)} fields; choose one with field=…: {listed}")
+            raise ColumnError(f"a struct of {len(names)} fields; select one of them: {listed}")
         number = 0
     else:
         found = names.count(field)
@@ -231,18 +262,12 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
 # --- in ---------------------------------------------------------------------------------------------------------
 
 
-def _sources(kernels: ModuleType, column: Any, field: str | None) -> Generator[Any]:
+def _sources(kernels: ModuleType, column: Any, field: str | None = None) -> Generator[Any]:
     """Yield the checked chunks of ``column``."""
     if field is not None and not isinstance(field, str):
         raise TypeError(f"field: expected the name of a field, not {type(field).__name__}")
     array_method = getattr(column, "__arrow_c_array__", None)
     stream_method = getattr(column, "__arrow_c_stream__", None)
-    if array_method is None and stream_method is None:
-        advice = "; call .collect() first" if callable(getattr(column, "collect", None)) else ""
-        raise TypeError(
-            f"expected an Arrow column, an object with __arrow_c_array__ or __arrow_c_stream__, "
-            f"not {type(column).__name__}{advice}"
-        )
     if array_method is not None:
         try:
             pair = array_method()
@@ -309,38 +334,41 @@ def map_column(
     error_of: Callable[[str, int, int, int], Exception],
     column: Any,
     on_error: str,
-    field: str | None,
+    errors: ErrorList[Any] | None,
     threads: int,
-    keep: bool = False,
-) -> tuple[list[Any], list[Any]]:
-    """Return the results of ``kernel`` for every item of ``column``: see ``Layout.map_arrow``.
+) -> StringColumn:
+    """Return the results of ``kernel`` for every item of ``column``: see ``Layout.map``.
 
     :param error_of: returns an exception, from an item, its index in the column, the error code and the position
-    :param keep: also return the items
-    :return: the chunks of the results, and of the items
     """
-    if on_error not in ("raise", "none"):
-        raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
     results: list[Any] = []
-    kept: list[Any] = []
 
     def work(pieces: list[_Piece]) -> tuple[list[_Piece], list[Any]]:
         outcomes: list[Any] = []
         for source, start, stop, _ in pieces:
-            outcomes.append(kernels.map_part(kernel, source, start, stop, on_error == "none", keep))
+            outcomes.append(kernels.map_part(kernel, source, start, stop, on_error == "none", errors is not None))
             if outcomes[-1][2] is not None:
                 break
         return pieces, outcomes
 
-    with closing(_sources(kernels, column, field)) as sources, Threads(threads, "pressmark-column") as pool:
+    def error(first: int, fault: tuple[int, int, int, bytes]) -> Exception:
+        index, code, position, item = fault
+        return error_of(item.decode("utf-8", "surrogateescape"), first + index, code, position)
+
+    with closing(_sources(kernels, column)) as sources, Threads(threads, "pressmark-column") as pool:
         for pieces, outcomes in pool.map(work, _parts(sources, threads), inline=_is_short_column):
             for piece, (result, items, fault) in zip(pieces, outcomes, strict=False):
                 if fault is not None:
-                    index, code, position, item = fault
-                    raise error_of(item.decode("utf-8", "surrogateescape"), piece.first + index, code, position)
+                    raise error(piece.first, fault)
+                if errors is not None and result.null_count > items.null_count:
+                    for index in range(len(result)):
+                        if result.item(index) is None and items.item(index) is not None:
+                            # Alone, for its error.
+                            at = piece.start + index
+                            *_, fault = kernels.map_part(kernel, piece.source, at, at + 1, False, True)
+                            errors.append(error(piece.first + index, fault))
                 results.append(result)
-                kept.append(items)
-    return results, kept
+    return StringColumn(kernels, results, threads)
 
 
 def _is_short_column(pieces: list[_Piece]) -> bool:
@@ -387,10 +415,10 @@ def _requested(kernels: ModuleType, requested_schema: Any) -> _Description | Non
 class StringColumn:
     """A column of strings and nulls, in one or more chunks, that every Arrow consumer can read.
 
-    ``Layout.map_arrow`` and ``unmap_arrow`` return it. It is exported as ``large_utf8``, or as ``large_binary`` if an
-    item is not UTF-8 (identifiers may be any bytes). Consumers can request ``utf8``, ``binary`` or ``large_binary``,
-    which is granted if the items allow it. In Python an item is a ``str``, with the surrogates of :func:`os.fsdecode`
-    for bytes that are not UTF-8, or None for null.
+    ``Layout.map`` and ``unmap`` return it for columns of most libraries. It is exported as ``large_utf8``, or as
+    ``large_binary`` if an item is not UTF-8 (identifiers may be any bytes). Consumers can request ``utf8``, ``binary``
+    or ``large_binary``, which is granted if the items allow it. In Python an item is a ``str``, with the surrogates of
+    :func:`os.fsdecode` for bytes that are not UTF-8, or None for null.
 
     Exports share the memory of the column, which is freed when the last of them is released.
     """
@@ -515,6 +543,27 @@ class StringColumn:
         return self._kernels.export_stream(form, None, [(chunk,) for chunk in chunks])
 
 
+def as_column_of(column: Any, result: StringColumn) -> Any:
+    """Return ``result`` as a column of the library that created ``column``: pyarrow, polars or pandas.
+
+    A polars or pandas series keeps its name, one of pandas its index. For a column of another library, ``result`` is
+    returned as it is; that library can read it.
+    """
+    # A library that was not imported created no column.
+    pyarrow, polars, pandas = map(sys.modules.get, ("pyarrow", "polars", "pandas"))
+    if polars is not None and isinstance(column, polars.Series):
+        return polars.Series(result).alias(column.name)
+    if pyarrow is not None and isinstance(column, pyarrow.ChunkedArray):
+        return pyarrow.chunked_array(result)
+    if pyarrow is not None and isinstance(column, pyarrow.Array):
+        return pyarrow.array(result)
+    if pandas is not None and isinstance(column, pandas.Series):
+        if not hasattr(pandas.Series, "from_arrow"):  # before pandas 3
+            return pandas.Series(result.to_list(), index=column.index, name=column.name, dtype=object)
+        return pandas.Series.from_arrow(result).set_axis(column.index).rename(column.name)
+    return result
+
+
 class PackedColumn:
     """A block of strings and nulls in one buffer, in the form of the kernels.
 
@@ -562,88 +611,3 @@ def packed_columns(
             _, kept, _ = kernels.map_part(kernel, source, start, min(start + items, len(source)), True, True)
             for piece, nulls in StringColumn(kernels, (kept,)).packed(kernels, items, nbytes):
                 yield PackedColumn(kernels, piece, nulls)
-
-
-class StringTable:
-    """The columns ``identifier`` and ``path``, for consumers of a struct.
-
-    ``Layout.map_table`` and ``unmap_table`` return it; ``pyarrow.table``, ``polars.DataFrame``,
-    ``pandas.DataFrame.from_arrow`` and DuckDB (``from table``) read it. Each column is exported as
-    :class:`StringColumn` is.
-    """
-
-    __slots__ = ("_identifiers", "_kernels", "_paths", "_threads")
-
-    #: The names of the columns, in their order.
-    names = ("identifier", "path")
-
-    def __init__(self, kernels: ModuleType, identifiers: Iterable[Any], paths: Iterable[Any], threads: int = 1) -> None:
-        """Create a table of two columns, with chunks of the same lengths; called by layouts."""
-        self._kernels = kernels
-        self._identifiers = tuple(identifiers)
-        self._paths = tuple(paths)
-        self._threads = threads
-
-    def __len__(self) -> int:
-        return sum(map(len, self._paths))
-
-    def __repr__(self) -> str:
-        from pressmark.summaries import FIRST, text_table
-
-        return f"<StringTable of {len(self):,} rows\n{text_table(self.names, islice(self, FIRST))}>"
-
-    def _repr_html_(self) -> str:
-        from pressmark.summaries import FIRST, html_table
-
-        return html_table(f"{len(self):,} rows", self.names, islice(self, FIRST))
-
-    @property
-    def identifier(self) -> StringColumn:
-        """The identifiers."""
-        return StringColumn(self._kernels, self._identifiers, self._threads)
-
-    @property
-    def path(self) -> StringColumn:
-        """The paths."""
-        return StringColumn(self._kernels, self._paths, self._threads)
-
-    @property
-    def chunk_count(self) -> int:
-        """The number of chunks in a stream of the table."""
-        return len(self._paths)
-
-    def __iter__(self) -> Iterator[tuple[str | None, str | None]]:
-        return zip(self.identifier, self.path, strict=True)
-
-    def _formats(self, columns: Sequence[Sequence[Any]], requested_schema: Any) -> str:
-        requested = _requested(self._kernels, requested_schema)
-        formats = [None] * len(columns) if requested is None else [form for _, form, _ in requested[1]]
-        if len(formats) != len(columns):
-            formats = [None] * len(columns)
-        return "".join(
-            _granted(_natural_format(column), form, max((chunk.size for chunk in column), default=0))
-            for column, form in zip(columns, formats, strict=True)
-        )
-
-    def __arrow_c_schema__(self) -> object:
-        """Return an ``arrow_schema`` capsule: "ArrowSchema Export"."""
-        formats = self._formats((self._identifiers, self._paths), None)
-        return self._kernels.export_schema(formats, self.names)
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Return ``arrow_schema`` and ``arrow_array`` capsules of a struct: "ArrowArray Export"."""
-        if len(self._paths) != 1:
-            self._identifiers = (_concatenated(self._kernels, self._identifiers, self._threads),)
-            self._paths = (_concatenated(self._kernels, self._paths, self._threads),)
-        identifiers, paths = self._identifiers, self._paths
-        formats = self._formats((identifiers, paths), requested_schema)
-        return (
-            self._kernels.export_schema(formats, self.names),
-            self._kernels.export_array(formats, self.names, (identifiers[0], paths[0])),
-        )
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return an ``arrow_array_stream`` capsule of structs: "ArrowStream Export"."""
-        columns = (self._identifiers, self._paths)
-        formats = self._formats(columns, requested_schema)
-        return self._kernels.export_stream(formats, self.names, list(zip(*columns, strict=True)))

@@ -27,6 +27,9 @@
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
+    BaseException
+    └── Cancelled                                                  the caller cancelled a call
+
 The arguments are attributes of the same names. ``str(error)`` is one line that identifies the item. Both
 implementations raise the same errors with the same text.
 """
@@ -43,6 +46,7 @@ __all__ = [
     "ArchiveError",
     "BagError",
     "BagInvalidError",
+    "Cancelled",
     "ColumnError",
     "DamagedObjectError",
     "FileError",
@@ -145,6 +149,10 @@ class PressmarkError(Exception):
     """
 
     kind: str = "error"
+
+
+class Cancelled(BaseException):  # no error; as KeyboardInterrupt, nothing catches it as the error of an item
+    """A call was cancelled by :meth:`pressmark.Progress.cancel`; it leaves what Ctrl-C would leave."""
 
 
 class LayoutConfigError(PressmarkError, ValueError):

@@ -1,13 +1,19 @@
-"""The progress of a run. :mod:`pressmark.reports` exports it too, but takes longer to import."""
+"""The progress of a run: the object of the caller, and the events that change it.
+
+:mod:`pressmark.reports` exports the events too, but takes longer to import.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Progress"]
+from pressmark.errors import Cancelled
+
+__all__ = ["Progress", "ProgressEvent"]
 
 
-class Progress(NamedTuple):
+class ProgressEvent(NamedTuple):
     """An event: the progress of a run. It is sent a few times per second, and when a stage begins.
 
     :ivar stage: the name of the current stage, as documented with the call; empty if the call has no stages
@@ -25,6 +31,55 @@ class Progress(NamedTuple):
     of_items: int | None = None
     of_bytes: int | None = None
 
-    def plus(self, items: int, bytes: int = 0, failed: int = 0) -> Progress:
+    def plus(self, items: int, bytes: int = 0, failed: int = 0) -> ProgressEvent:
         """Return this progress with more done."""
         return self._replace(items=self.items + items, bytes=self.bytes + bytes, failed=self.failed + failed)
+
+
+class Progress:
+    """The progress of one call, which changes it while it runs; another thread may read it, and cancel the call.
+
+    >>> import pressmark
+    >>> progress = pressmark.Progress()
+    >>> layout = pressmark.layout("pairtree")
+    >>> layout.map_file(io.BytesIO(b"a\\nb\\n"), io.BytesIO(), progress=progress).items
+    2
+    >>> progress.done, progress.bytes
+    (2, 4)
+
+    :param on_change: called with this object after each change, a few times per second, in the thread of the call
+    :ivar stage: the name of the current stage, as documented with the call; empty if the call has no stages
+    :ivar done: files, objects, identifiers or layouts done in this stage, including those that failed
+    :ivar total: number of all items of this stage; :data:`None` if it is unknown
+    :ivar bytes: bytes read or written in this stage, including those of unfinished files
+    :ivar total_bytes: size of all items of this stage; :data:`None` if it is unknown
+    :ivar failed: items that failed, or problems that were found
+    """
+
+    def __init__(self, on_change: Callable[[Progress], object] | None = None) -> None:
+        self.stage = ""
+        self.done = 0
+        self.total: int | None = None
+        self.bytes = 0
+        self.total_bytes: int | None = None
+        self.failed = 0
+        self._on_change = on_change
+        self._is_cancelled = False
+
+    def __repr__(self) -> str:
+        total = "" if self.total is None else f" of {self.total:,}"
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        return f"<Progress {self.stage and self.stage + ': '}{self.done:,}{total} done, {self.bytes:,} bytes{failed}>"
+
+    def cancel(self) -> None:
+        """End the call at its next change: it raises :exc:`pressmark.Cancelled` and leaves what Ctrl-C would leave."""
+        self._is_cancelled = True
+
+    def __call__(self, event: object) -> None:
+        """Record an event of the call; those that are not :class:`ProgressEvent` change nothing."""
+        if isinstance(event, ProgressEvent):
+            self.stage, self.done, self.bytes, self.failed, self.total, self.total_bytes = event
+            if self._on_change is not None:
+                self._on_change(self)
+        if self._is_cancelled:
+            raise Cancelled

@@ -8,9 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
-from pressmark.progress_event import Progress
+from pressmark.progress_event import Progress, ProgressEvent
 
-__all__ = ["ERROR", "SEVERITIES", "WARNING", "Kind", "Kinds", "Problem", "Progress", "Report", "counts_of"]
+__all__ = [
+    "ERROR",
+    "SEVERITIES",
+    "WARNING",
+    "Kind",
+    "Kinds",
+    "Problem",
+    "Progress",
+    "ProgressEvent",
+    "Report",
+    "counts_of",
+]
 
 #: The severity of a violated rule.
 ERROR = "error"

@@ -14,6 +14,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pressmark import _kernels
+from pressmark.arrow import packed_columns
+
+
+class Opaque:
+    """A column of a library, exported by an object of no library: its paths are a ``StringColumn``."""
+
+    def __init__(self, column: Any) -> None:
+        for method in ("__arrow_c_array__", "__arrow_c_stream__"):
+            if hasattr(column, method):
+                setattr(self, method, getattr(column, method))
+
+
+def items_of(column: Any, field: str | None) -> list[bytes | None]:
+    """Return the items of a column of a table, as comparisons read it."""
+    found: list[bytes | None] = []
+    for block in packed_columns(_kernels.active, column, field, 3, 1 << 20):
+        found += [None if index in block.nulls else block[index] for index in range(len(block))]
+    return found
 
 
 class CSchema(ctypes.Structure):

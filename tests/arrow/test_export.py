@@ -11,7 +11,7 @@ import pytest
 from arrow import foreign
 from arrow.conftest import outstanding_exports
 from arrow.foreign import Array, Stream, strings
-from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable, arrow as columns
+from pressmark import Pairtree, StringColumn, arrow as columns
 from support.implementations import NATIVE, Implementation
 
 pytestmark = pytest.mark.usefixtures("_under")
@@ -22,12 +22,7 @@ PATHS = [None if item is None else Pairtree().map_id(item).encode() for item in 
 
 def column(parts: int = 1) -> StringColumn:
     arrays = [strings(ITEMS, ahead=number) for number in range(parts)]
-    return Pairtree().map_arrow(Stream(arrays[0], *arrays), threads=1)
-
-
-def table(parts: int = 1, form: str = "u") -> StringTable:
-    arrays = [strings(ITEMS, form, ahead=number) for number in range(parts)]
-    return Pairtree().map_table(Stream(arrays[0], *arrays), threads=1)
+    return Pairtree().map(Stream(arrays[0], *arrays), threads=1)
 
 
 def outstanding() -> int:
@@ -40,14 +35,6 @@ def test_schema() -> None:
     capsule = column().__arrow_c_schema__()
     schema = foreign.schema_in(capsule)
     assert (schema.format, schema.name, schema.flags, schema.n_children) == (b"U", b"", 2, 0)
-    capsule = table().__arrow_c_schema__()
-    schema = foreign.schema_in(capsule)
-    assert (schema.format, schema.n_children) == (b"+s", 2)
-    fields = [schema.children[number].contents for number in range(2)]
-    assert [(field.format, field.name, field.flags) for field in fields] == [
-        (b"U", b"identifier", 2),
-        (b"U", b"path", 2),
-    ]
 
 
 def test_array_and_stream() -> None:
@@ -59,42 +46,16 @@ def test_array_and_stream() -> None:
     assert several.chunk_count == 1
     assert foreign.read_array(several).items == PATHS * 3
     assert [part.items for part in foreign.read_stream(several)] == [PATHS * 3]
-    empty = Pairtree().map_arrow(Stream(strings([])))
+    empty = Pairtree().map(Stream(strings([])))
     assert foreign.read_stream(empty) == []
     assert foreign.read_array(empty).items == []
-
-
-@pytest.mark.parametrize("form", foreign.STRING_FORMATS)
-def test_table(form: str) -> None:
-    """A table is a struct of both columns, chunk by chunk, nulls in both."""
-    rows = list(zip(ITEMS, PATHS, strict=True))
-    several = table(3, form)
-    assert (len(several), several.chunk_count) == (12, 3)
-    assert [(part.format, part.items) for part in foreign.read_stream(several)] == [("+s", rows)] * 3
-    assert foreign.read_array(several).items == rows * 3
-    assert [field.name for field in foreign.read_array(several).fields] == ["identifier", "path"]
-    assert several.chunk_count == 1
-    assert several.identifier.to_list()[:3] == ["ark:/13030/xt12t3", None, "b"]
-    assert several.path == column(3)
-    empty = Pairtree().map_table(Stream(strings([], form)))
-    assert foreign.read_stream(empty) == []
-    assert foreign.read_array(empty).items == []
-
-
-def test_failed_items() -> None:
-    """A failed item is null only in its own column."""
-    rows = Pairtree().map_table(Array(strings([b"a", b"", None, b"b"])), on_error="none")
-    assert list(rows) == [("a", "a"), ("", None), (None, None), ("b", "b")]
-    assert foreign.read_array(rows).items == [(b"a", b"a"), (b"", None), (None, None), (b"b", b"b")]
-    back = Pairtree().unmap_table(Array(strings([b"ab/c", b"abc", None])), on_error="none")
-    assert list(back) == [("abc", "ab/c"), (None, "abc"), (None, None)]
 
 
 def test_bytes() -> None:
     """A column with an item that is not UTF-8 is binary; a requested schema cannot make it text."""
-    paths = Pairtree().map_arrow(Array(strings([b"caf\xc3\xa9", b"\xff", None], "z")))
+    paths = Pairtree().map(Array(strings([b"caf\xc3\xa9", b"\xff", None], "z")))
     assert foreign.read_array(paths).format == "U"
-    back = Pairtree().unmap_arrow(paths)
+    back = Pairtree().unmap(paths)
     assert back.to_list() == ["café", "\udcff", None]
     for wish in (None, "u", "U", "vu"):
         capsule, held = (None, None) if wish is None else foreign.requested_schema(wish)
@@ -103,7 +64,7 @@ def test_bytes() -> None:
         del held
     assert foreign.schema_in(back.__arrow_c_schema__()).format == b"Z"
     # Two halves of a character in two items are not UTF-8, although their concatenation is.
-    halves = Pairtree().unmap_arrow(Array(strings([b"^c", b"^c/3", b"^a/9"])), on_error="none")
+    halves = Pairtree().unmap(Array(strings([b"^c", b"^c/3", b"^a/9"])), on_error="none")
     assert foreign.read_array(halves).format == "Z"
 
 
@@ -116,12 +77,6 @@ def test_requests() -> None:
         # A request may be consumed by its reader.
         capsule, held = foreign.requested_schema(wish)
         assert [part.format for part in foreign.read_stream(column(2), capsule)] == [given] * 2
-        del held
-    for wishes, given in ((("u", "z"), ["u", "z"]), (("u",), ["U", "U"]), (("i", "Z"), ["U", "Z"])):
-        capsule, held = foreign.requested_schema("+s", *wishes)
-        found = foreign.read_array(table(2), capsule)
-        assert [field.format for field in found.fields] == given
-        assert found.items == list(zip(ITEMS, PATHS, strict=True)) * 2
         del held
     assert foreign.read_array(column(), object()).format == "U"
 
@@ -153,27 +108,22 @@ def test_capsules_dropped(implementation: Implementation) -> None:
     if implementation != NATIVE:
         pytest.skip("the capsules are those of another package")
     before = outstanding()
-    one, rows = column(2), table(2)
-    held = [one.__arrow_c_schema__(), one.__arrow_c_stream__(), rows.__arrow_c_schema__(), rows.__arrow_c_stream__()]
-    held += [*one.__arrow_c_array__(), *rows.__arrow_c_array__()]
-    assert outstanding() == before + 1 + 1 + 3 + 1 + 1 + 1 + 3 + 3
+    one = column(2)
+    held = [one.__arrow_c_schema__(), one.__arrow_c_stream__(), *one.__arrow_c_array__()]
+    assert outstanding() == before + 4
     del held
     assert outstanding() == before
 
 
 def test_export_outlives_the_column() -> None:
-    """Arrays, moved struct fields, streams and their arrays outlive the column."""
-    schema_capsule, array_capsule = table().__arrow_c_array__()
+    """Arrays, streams and their arrays outlive the column."""
+    schema_capsule, array_capsule = column().__arrow_c_array__()
     schema, array = foreign.take_schema(schema_capsule), foreign.take_array(array_capsule)
     del schema_capsule, array_capsule
     gc.collect()
-    path_schema = foreign.moved(schema.children[1].contents)
-    path = foreign.moved(array.children[1].contents)
+    assert foreign.read(schema, array).items == PATHS
     foreign.release(schema)
     foreign.release(array)
-    assert foreign.read(path_schema, path).items == PATHS
-    foreign.release(path_schema)
-    foreign.release(path)
 
     stream = foreign.take_stream(column(2).__arrow_c_stream__())
     gc.collect()
@@ -208,24 +158,6 @@ def test_release_in_another_thread(implementation: Implementation) -> None:
     assert foreign.read_array(one).items == PATHS * 2
 
 
-def test_identifiers_of_a_table_keep_their_array() -> None:
-    """A table shares or copies foreign bytes, and never reads a released array."""
-    for form in foreign.STRING_FORMATS:
-        arrays = Array(strings([b"a" * 20, None, b"b"], form, ahead=3))
-        rows = Pairtree().map_table(arrays)
-        path, identifier = rows.path, rows.identifier
-        del rows
-        gc.collect()
-        exported = foreign.take_array(identifier.__arrow_c_array__()[1])
-        schema = foreign.take_schema(identifier.__arrow_c_schema__())
-        del identifier, path
-        gc.collect()
-        assert foreign.read(schema, exported).items == [b"a" * 20, None, b"b"]
-        foreign.release(exported)
-        foreign.release(schema)
-        assert arrays.given == arrays.released
-
-
 def test_as_a_sequence() -> None:
     """A column has a length, items, an order and an equality."""
     one = column(2)
@@ -245,11 +177,3 @@ def test_as_a_sequence() -> None:
     assert one != texts
     with pytest.raises(TypeError, match="unhashable"):
         hash(one)
-    assert repr(table(2)).startswith("<StringTable of 8 rows\nidentifier ")
-
-
-def test_round_trip() -> None:
-    """Our own columns can be imported; a table is imported by field name."""
-    rows = table(2)
-    assert Pairtree().unmap_arrow(rows, field="path") == rows.identifier
-    assert HashedNTuple().map_arrow(rows.identifier) == HashedNTuple().map_arrow(rows, field="identifier")

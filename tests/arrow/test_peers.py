@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from arrow.conftest import outstanding_exports
-from pressmark import ColumnError, HashAndIdNTuple, Pairtree, StringColumn, StringTable
+from arrow.foreign import Opaque
+from pressmark import ColumnError, HashAndIdNTuple, IdentifierError, Pairtree, StringColumn
 from support.implementations import NATIVE, Implementation
 
 pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("_under")]
@@ -54,8 +55,14 @@ def pyarrow_columns(pa: Any) -> dict[str, Any]:
     }
 
 
-def check(column: Any, field: str | None = None) -> None:
-    assert Pairtree().map_arrow(column, field=field).to_list() == PATHS
+def listed(column: Any) -> list[str | None]:
+    """Return the items of a column of any library, None for a missing one."""
+    items = column.to_pylist() if hasattr(column, "to_pylist") else column
+    return [item if isinstance(item, str) else None for item in items]
+
+
+def check(column: Any) -> None:
+    assert listed(Pairtree().map(column)) == PATHS
 
 
 def test_from_pyarrow(peer: Callable[[str], Any]) -> None:
@@ -64,12 +71,12 @@ def test_from_pyarrow(peer: Callable[[str], Any]) -> None:
     for column in pyarrow_columns(pa).values():
         check(column)
     wide = pa.table({"id": IDS, "year": range(len(IDS))})
-    check(wide, "id")
-    with pytest.raises(ColumnError, match="the field 'year' is not text: int64"):
-        Pairtree().map_arrow(wide, field="year")
-    assert Pairtree().map_arrow(pa.array([None, None])).to_list() == [None, None]
-    assert Pairtree().map_arrow(pa.array([], pa.string())).to_list() == []
-    assert Pairtree().map_arrow(pa.chunked_array([], pa.string())).to_list() == []
+    check(wide["id"])
+    with pytest.raises(ColumnError, match="a struct of 2 fields; select one of them: 'id', 'year'"):
+        Pairtree().map(wide)
+    assert Pairtree().map(pa.array([None, None])).to_pylist() == [None, None]
+    assert Pairtree().map(pa.array([], pa.string())).to_pylist() == []
+    assert Pairtree().map(pa.chunked_array([], pa.string())).to_pylist() == []
 
 
 def test_from_polars(peer: Callable[[str], Any]) -> None:
@@ -80,10 +87,9 @@ def test_from_polars(peer: Callable[[str], Any]) -> None:
     check(pl.Series(IDS, dtype=pl.Categorical))
     check(pl.Series(IDS, dtype=pl.Enum([item for item in IDS if item is not None])))
     check(pl.DataFrame({"id": IDS}))
-    check(pl.DataFrame({"id": IDS, "year": range(len(IDS))}), "id")
     check(pl.concat([pl.Series(IDS[:2]), pl.Series(IDS[2:])], rechunk=False))
     with pytest.raises(TypeError, match=r"not LazyFrame; call \.collect\(\) first$"):
-        Pairtree().map_arrow(pl.LazyFrame({"id": IDS}))
+        Pairtree().map(pl.LazyFrame({"id": IDS}))
 
 
 def test_from_pandas(peer: Callable[[str], Any]) -> None:
@@ -99,9 +105,9 @@ def test_from_duckdb(peer: Callable[[str], Any]) -> None:
     """Relations, by the name of a column."""
     duckdb = peer("duckdb")
     check(duckdb.sql("select unnest(?) as id", params=[IDS]))
-    check(duckdb.sql("select unnest(?) as id, 7 as year", params=[IDS]), "id")
+    check(duckdb.sql("select unnest(?) as id, 7 as year", params=[IDS])["id"])
     many = duckdb.sql("select 'ark:/13960/t' || range as id from range(300000)")
-    column = HashAndIdNTuple().map_arrow(many, threads=2)
+    column = HashAndIdNTuple().map(many, threads=2)
     assert len(column) == 300_000
     assert column[299_999] == HashAndIdNTuple().map_id("ark:/13960/t299999")
 
@@ -111,7 +117,7 @@ def test_duckdb_errors_are_reported(peer: Callable[[str], Any]) -> None:
     duckdb = peer("duckdb")
     failing = duckdb.sql("select case when range < 290000 then 'a' else error('no\nmore') end as id from range(300000)")
     with pytest.raises(Exception, match="more") as caught:
-        Pairtree().map_arrow(failing)
+        Pairtree().map(failing)
     if isinstance(caught.value, ColumnError):
         assert "\n" not in str(caught.value)
 
@@ -125,28 +131,42 @@ def test_from_nanoarrow(peer: Callable[[str], Any]) -> None:
     check(na.Array.from_chunks([na.c_array(IDS[:2], na.string()), na.c_array(IDS[2:], na.string())]))
 
 
+def test_the_result_is_of_the_same_library(peer: Callable[[str], Any]) -> None:
+    """Arrays, chunked arrays and series give their own kind; a series keeps its name, one of pandas its index."""
+    pa, pl, pd = map(peer, ("pyarrow", "polars", "pandas"))
+    ids = ["ark:/13030/xt12t3", "", None, "b"]
+    paths = [Pairtree().map_id("ark:/13030/xt12t3"), None, None, "b"]
+    for column, kind in (
+        (pa.array(ids), pa.Array),
+        (pa.chunked_array([ids[:2], ids[2:]]), pa.ChunkedArray),
+        (pl.Series("id", ids), pl.Series),
+        (pd.Series(ids, dtype="str", name="id", index=[7, 5, 3, 1]), pd.Series),
+    ):
+        errors: list[IdentifierError] = []
+        found = Pairtree().map(column, on_error="none", errors=errors)
+        assert isinstance(found, kind)
+        assert listed(found) == paths
+        assert [(error.index, error.identifier) for error in errors] == [(1, "")]
+        assert listed(Pairtree().unmap(found, on_error="none")) == [ids[0], None, None, "b"]
+    assert (found.name, list(found.index)) == ("id", [7, 5, 3, 1])
+    assert Pairtree().map(pl.Series("id", ["a"])).name == "id"
+
+
 # --- out ------------------------------------------------------------------------------------------------------
 
 
-def results(pa: Any) -> tuple[StringColumn, StringTable]:
-    parts = pa.chunked_array([IDS[:2], IDS[2:]])
-    return Pairtree().map_arrow(parts), Pairtree().map_table(parts)
-
-
 @pytest.fixture(params=["array first", "stream first"])
-def result(request: pytest.FixtureRequest, peer: Callable[[str], Any]) -> tuple[StringColumn, StringTable]:
-    """A column and a table, in one chunk or in two."""
-    column, table = results(peer("pyarrow"))
+def column(request: pytest.FixtureRequest, peer: Callable[[str], Any]) -> StringColumn:
+    """A column in one chunk or in two."""
+    found = Pairtree().map(Opaque(peer("pyarrow").chunked_array([IDS[:2], IDS[2:]])))
     if request.param == "array first":
-        column.__arrow_c_array__()
-        table.__arrow_c_array__()
-    return column, table
+        found.__arrow_c_array__()
+    return found
 
 
-def test_to_pyarrow(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+def test_to_pyarrow(peer: Callable[[str], Any], column: StringColumn) -> None:
     """Arrays, chunked arrays, batches, tables and readers are imported repeatedly, also with a requested type."""
     pa = peer("pyarrow")
-    column, table = result
     for _ in range(2):
         assert pa.chunked_array(column).to_pylist() == PATHS
         assert pa.array(column).to_pylist() == PATHS
@@ -158,67 +178,47 @@ def test_to_pyarrow(peer: Callable[[str], Any], result: tuple[StringColumn, Stri
                 item if item is None or isinstance(item, str) else item.decode() for item in taken.to_pylist()
             ] == PATHS
         assert pa.chunked_array(column, pa.string()).type == pa.string()
-        for whole in (
-            pa.table(table),
-            pa.table(pa.record_batch(table)),
-            pa.RecordBatchReader.from_stream(table).read_all(),
-        ):
-            whole.validate(full=True)
-            assert [tuple(row.values()) for row in whole.to_pylist()] == ROWS
-            assert whole.column_names == ["identifier", "path"]
-        asked = pa.table(table, schema=pa.schema({"identifier": pa.string(), "path": pa.string()}))
-        assert asked.schema.types == [pa.string()] * 2
         assert pa.field(column).type == pa.large_string()
         pa.array(column).validate(full=True)
 
 
-def test_to_polars(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+def test_to_polars(peer: Callable[[str], Any], column: StringColumn) -> None:
     """Series and frames."""
     pl = peer("polars")
-    column, table = result
     for _ in range(2):
         assert pl.Series(column).to_list() == PATHS
         assert pl.Series("path", column).dtype == pl.String
         assert pl.from_arrow(column).to_list() == PATHS
-        assert pl.DataFrame(table).rows() == ROWS
 
 
-def test_to_pandas(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+def test_to_pandas(peer: Callable[[str], Any], column: StringColumn) -> None:
     """Series and frames, by from_arrow."""
     pd = peer("pandas")
-    column, table = result
     for _ in range(2):
         assert [item if isinstance(item, str) else None for item in pd.Series.from_arrow(column)] == PATHS
-        frame = pd.DataFrame.from_arrow(table)
-        assert list(frame.columns) == ["identifier", "path"]
-        assert [item if isinstance(item, str) else None for item in frame["path"]] == PATHS
 
 
-def test_to_duckdb(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
-    """Both by the name of the variable, in a query."""
+def test_to_duckdb(peer: Callable[[str], Any], column: StringColumn) -> None:
+    """By the name of the variable, in a query."""
     duckdb = peer("duckdb")
-    paths, rows = result  # noqa: RUF059  # DuckDB finds them by these names
+    paths = column  # noqa: F841  # DuckDB finds it by this name
     for _ in range(2):
-        assert duckdb.sql("from rows").fetchall() == ROWS
-        assert duckdb.sql("select path from rows where identifier = 'b'").fetchall() == [("b",)]
         assert [row[0] for row in duckdb.sql("from paths").fetchall()] == PATHS
 
 
-def test_to_nanoarrow(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
+def test_to_nanoarrow(peer: Callable[[str], Any], column: StringColumn) -> None:
     """Arrays and streams."""
     na = peer("nanoarrow")
-    column, table = result
     for _ in range(2):
         assert list(na.Array(column).iter_py()) == PATHS
         assert list(na.Array(na.c_array(column)).iter_py()) == PATHS
         assert list(na.ArrayStream(column).iter_py()) == PATHS
-        assert [tuple(row.values()) for row in na.Array(table).iter_py()] == ROWS
 
 
 def test_bytes_are_exported_as_binary(peer: Callable[[str], Any]) -> None:
     """Identifiers that are not text are binary for every consumer."""
     pa, pl, duckdb, na = map(peer, ("pyarrow", "polars", "duckdb", "nanoarrow"))
-    back = Pairtree().unmap_arrow(pa.array(["a", "^f/f", None]))
+    back = Pairtree().unmap(Opaque(pa.array(["a", "^f/f", None])))
     expected = [b"a", b"\xff", None]
     assert pa.array(back).to_pylist() == expected
     assert pa.array(back, pa.binary()).to_pylist() == expected
@@ -230,14 +230,11 @@ def test_bytes_are_exported_as_binary(peer: Callable[[str], Any]) -> None:
 def test_consumers_outlive_the_column(implementation: Implementation, peer: Callable[[str], Any]) -> None:
     """Imported data outlives the column and its source."""
     pa, pl = peer("pyarrow"), peer("polars")
-    taken = [pa.array(Pairtree().map_arrow(pl.Series(IDS))), pl.Series(Pairtree().map_arrow(pa.array(IDS)))]
-    tables = [pa.table(Pairtree().map_table(pa.array(IDS, kind))) for kind in (pa.string(), pa.large_string())]
+    taken = [pa.array(Pairtree().map(pl.Series(IDS))), pl.Series(Pairtree().map(pa.array(IDS)))]
+    taken += [Pairtree().map(pl.Series(IDS)), Pairtree().map(pa.array(IDS)), Pairtree().map(pa.chunked_array([IDS]))]
     gc.collect()
     for column in taken:
         assert list(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()) == PATHS
-    for table in tables:
-        assert table.column("identifier").to_pylist() == IDS
-        assert table.column("path").to_pylist() == PATHS
     assert implementation != NATIVE or outstanding_exports() > 0
 
 
@@ -257,13 +254,11 @@ import duckdb, polars as pl, pressmark
 layout = pressmark.Pairtree()
 ids = ["ark:/13030/xt12t3", None, "b", "x" * 50]
 paths = [None if item is None else layout.map_id(item) for item in ids]
-assert pl.Series(layout.map_arrow(pl.Series(ids))).to_list() == paths
-rows = layout.map_table(pl.DataFrame({"id": ids, "year": [1, 2, 3, 4]}), field="id")
-assert pl.DataFrame(rows).rows() == list(zip(ids, paths))
-mapped = layout.map_arrow(duckdb.sql("select unnest(?) as id", params=[ids]))
+assert pl.Series(layout.map(pl.Series(ids))).to_list() == paths
+assert layout.map(pl.DataFrame({"id": ids, "year": [1, 2, 3, 4]})["id"]).to_list() == paths
+mapped = layout.map(duckdb.sql("select unnest(?) as id", params=[ids]))
 assert mapped.to_list() == paths
 assert [row[0] for row in duckdb.sql("from mapped").fetchall()] == paths
-assert duckdb.sql("from rows").fetchall() == list(zip(ids, paths))
 assert "pyarrow" not in sys.modules
 print("done")
 """
@@ -294,7 +289,7 @@ def test_polars_expression(peer: Callable[[str], Any]) -> None:
     """A layout works in an expression of polars, also a lazy one."""
     pl = peer("polars")
     layout = Pairtree()
-    expression = pl.col("id").map_batches(lambda ids: pl.Series(layout.map_arrow(ids)), return_dtype=pl.String)
+    expression = pl.col("id").map_batches(layout.map, return_dtype=pl.String)
     frame = pl.DataFrame({"id": IDS})
     assert frame.select(expression).to_series().to_list() == PATHS
     assert frame.lazy().select(expression.alias("path")).collect().to_dict(as_series=False) == {"path": PATHS}
@@ -308,7 +303,7 @@ def test_duckdb_function(peer: Callable[[str], Any]) -> None:
     connection = duckdb.connect()
 
     def ppath(ids: Any) -> StringColumn:
-        return layout.map_arrow(ids)
+        return layout.map(ids)
 
     connection.create_function("ppath", ppath, ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special")
     rows = connection.sql("select id, ppath(id) from (select unnest(?) as id)", params=[IDS]).fetchall()

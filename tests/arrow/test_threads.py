@@ -46,22 +46,17 @@ def test_same_result(layout: Layout, threads: int | None) -> None:
         expected = [None if item is None else layout.map_id(item) for item in every]
         for form in ("u", "U", "vu"):
             arrays = [strings(part, form, ahead=number % 9) for number, part in enumerate(parts)]
-            column = layout.map_arrow(Stream(arrays[0], *arrays), threads=threads)
+            column = layout.map(Stream(arrays[0], *arrays), threads=threads)
             assert column.to_list() == expected
             assert [None if item is None else item.decode() for item in foreign.read_array(column).items] == expected
-            rows = layout.map_table(Stream(arrays[0], *arrays), threads=threads)
-            assert rows.path == column
-            assert foreign.read_array(rows).items == [
-                (item, None if path is None else path.encode()) for item, path in zip(every, expected, strict=True)
-            ]
 
 
 def test_parts() -> None:
     """One thread keeps the chunks of a stream; several split a long one."""
     array = strings(items(1000))
-    assert Pairtree().map_arrow(Array(array), threads=1).chunk_count == 1
-    assert Pairtree().map_arrow(Array(array), threads=2).chunk_count == 8
-    assert Pairtree().map_arrow(Array(strings(items(9))), threads=2).chunk_count == 1
+    assert Pairtree().map(Array(array), threads=1).chunk_count == 1
+    assert Pairtree().map(Array(array), threads=2).chunk_count == 8
+    assert Pairtree().map(Array(strings(items(9))), threads=2).chunk_count == 1
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -73,21 +68,21 @@ def test_first_error(implementation: Implementation, threads: int) -> None:
     # pyarrow reads the whole stream, and sees later data first.
     for arrays_behind, failure in ((arrays, None), *([broken] if implementation == NATIVE else [])):
         with pytest.raises(IdentifierError) as caught:
-            Pairtree().map_arrow(Stream(arrays[0], *arrays_behind, failure=failure), threads=threads)
+            Pairtree().map(Stream(arrays[0], *arrays_behind, failure=failure), threads=threads)
         assert caught.value.index == 503
     with pytest.raises(ColumnError, match="gone"):
-        Pairtree().map_arrow(Stream(arrays[0], arrays[0], failure=(5, b"gone")), threads=threads)
+        Pairtree().map(Stream(arrays[0], arrays[0], failure=(5, b"gone")), threads=threads)
 
 
 def test_one_layout_in_many_threads() -> None:
     """A layout may map columns in several threads at once."""
     array = strings(items(300))
     layout = Pairtree()
-    expected = layout.map_arrow(Array(array)).to_list()
+    expected = layout.map(Array(array)).to_list()
     found: list[bool] = []
 
     def work() -> None:
-        found.extend(layout.map_arrow(Array(array), threads=2).to_list() == expected for _ in range(5))
+        found.extend(layout.map(Array(array), threads=2).to_list() == expected for _ in range(5))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

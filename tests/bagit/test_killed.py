@@ -38,7 +38,7 @@ sys.path.append({str(Path(__file__).parents[1])!r})
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag import update
 from pressmark.errors import BagError
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 path = sys.argv[1]
 day = datetime.date(2026, 11, 21)
 from support.steps import observed
@@ -53,7 +53,7 @@ os.rename = slowly
 stage = ""
 def say(event):
     global stage
-    if isinstance(event, Progress) and event.stage != stage:
+    if isinstance(event, ProgressEvent) and event.stage != stage:
         stage = event.stage
         os.write(1, stage.encode() + b"\\n")
 os.write(1, b"begin\\n")

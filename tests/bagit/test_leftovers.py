@@ -17,7 +17,7 @@ from pressmark.bagit.changes import Event
 from pressmark.bagit.changes.bag_changes import is_decided, recover
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 from .bags import tree
 from .loopback import serving, whole
@@ -117,7 +117,7 @@ def test_a_decided_bag_is_finished(tmp_path: Path, left: dict[str, str]) -> None
     """Only the same call finishes a decided change."""
     source = write(tmp_path / "s", left)
     assert is_decided(os.fsencode(source))
-    assert create_again(source) == [Progress("recover")]
+    assert create_again(source) == [ProgressEvent("recover")]
     assert tree(source) == contents(BAG)
     assert validate(source).problems == []
 
@@ -147,7 +147,7 @@ def test_an_update_is_finished(tmp_path: Path) -> None:
     assert not validate(bag).ok
     events: list[Event] = []
     found = update(bag, add="sha1", date=DAY, on_event=events.append)
-    assert (found.algorithms, events) == (("md5", "sha1"), [Progress("recover")])
+    assert (found.algorithms, events) == (("md5", "sha1"), [ProgressEvent("recover")])
     assert flaws(bag) == []
     assert not (bag / STAGING).exists()
 

@@ -26,7 +26,7 @@ from pressmark.errors import JobError, ReportError
 from pressmark.migrate.entry import ROW_KEYS
 from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning import planner
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.signals import restore_signals
 
 from .conftest import COMMAND, Call, environment
@@ -618,7 +618,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
         Path(plan.work, "begun.json").write_text("{}")
-        how["on_event"](Progress("run", items=2, bytes=4, of_items=3, of_bytes=6))
+        how["on_event"](ProgressEvent("run", items=2, bytes=4, of_items=3, of_bytes=6))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(migrate, "run", interrupted)
@@ -628,7 +628,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     assert result.stderr == f"pressmark: interrupted; {ending}"
 
     def lost(plan: migrate.Plan, **how: Any) -> migrate.Run:
-        how["on_event"](Progress("run", items=2, bytes=4, of_items=3, of_bytes=6))
+        how["on_event"](ProgressEvent("run", items=2, bytes=4, of_items=3, of_bytes=6))
         raise JobError("tcp://x", "the connection to the Dask scheduler is lost")
 
     monkeypatch.setattr(migrate, "run", lost)
@@ -776,15 +776,15 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("event", "first", "seconds", "text"),
     [
-        (Progress("plan", items=4000, bytes=10**9), Progress("plan"), 0.0, "planning: 4,000 objects, 1 GB"),
+        (ProgressEvent("plan", items=4000, bytes=10**9), ProgressEvent("plan"), 0.0, "planning: 4,000 objects, 1 GB"),
         (
-            Progress("plan", items=4000, bytes=10**9),
-            Progress("plan"),
+            ProgressEvent("plan", items=4000, bytes=10**9),
+            ProgressEvent("plan"),
             10.0,
             "planning: 4,000 objects, 1 GB, 400/s, 100 MB/s",
         ),
         (
-            Progress(
+            ProgressEvent(
                 "run",
                 items=4000,
                 bytes=10**9,
@@ -792,32 +792,32 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
                 of_bytes=3 * 10**9,
                 failed=10,
             ),
-            Progress("run", items=2000, bytes=5 * 10**8, of_items=6000, of_bytes=3 * 10**9),
+            ProgressEvent("run", items=2000, bytes=5 * 10**8, of_items=6000, of_bytes=3 * 10**9),
             10.0,
             "migrating: 4,000 of 6,000 objects, 1 GB of 3 GB, 200/s, 50 MB/s, 10 failed, 66 %, 0:40 left",
         ),
         (
-            Progress("run", items=2000, bytes=7, of_items=6000, of_bytes=9),
-            Progress("run", items=2000, bytes=7, of_items=6000, of_bytes=9),
+            ProgressEvent("run", items=2000, bytes=7, of_items=6000, of_bytes=9),
+            ProgressEvent("run", items=2000, bytes=7, of_items=6000, of_bytes=9),
             2.0,
             "migrating: 2,000 of 6,000 objects, 7 B of 9 B, waiting for the first object, 33 %",
         ),
         (
-            Progress("run", items=6000, bytes=9, of_items=6000, of_bytes=9),
-            Progress("run", items=6000, bytes=9, of_items=6000, of_bytes=9),
+            ProgressEvent("run", items=6000, bytes=9, of_items=6000, of_bytes=9),
+            ProgressEvent("run", items=6000, bytes=9, of_items=6000, of_bytes=9),
             2.0,
             "migrating: 6,000 of 6,000 objects, 9 B of 9 B, 100 %",
         ),
         (
-            Progress("remove", items=3000, of_items=6000, of_bytes=9),
-            Progress("remove", of_items=6000, of_bytes=9),
+            ProgressEvent("remove", items=3000, of_items=6000, of_bytes=9),
+            ProgressEvent("remove", of_items=6000, of_bytes=9),
             60.0,
             "removing sources: 3,000 of 6,000 objects, 0 B of 9 B, 50/s, 50 %, 1:00 left",
         ),
     ],
 )
 def test_progress_is_reported(
-    monkeypatch: pytest.MonkeyPatch, event: Progress, first: Progress, seconds: float, text: str
+    monkeypatch: pytest.MonkeyPatch, event: ProgressEvent, first: ProgressEvent, seconds: float, text: str
 ) -> None:
     """Objects, bytes, rate and time left, by what this call has done; failures of this phase."""
     clock = [0.0]
@@ -842,7 +842,7 @@ def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     assert display.view().line() == "planning: 0 objects"
     lines = []
     for clock[0], objects in ((0.5, 1000), (5.5, 1100), (11.0, 1210), (12.0, 1300), (22.0, 1430)):
-        display.on_event(Progress("run", items=objects, of_items=2000))
+        display.on_event(ProgressEvent("run", items=objects, of_items=2000))
         lines.append(display.view().line())
     assert lines[2] == "migrating: 1,210 of 2,000 objects, 20/s, 60 %, 0:40 left"
     assert lines[4] == "migrating: 1,430 of 2,000 objects, 20/s, 71 %, 0:28 left"

@@ -16,7 +16,7 @@ from pressmark.cli.common.files import OutputStream
 from pressmark.cli.common.progress import ProgressMode, ProgressOutput, Reporter, progress_mode
 from pressmark.cli.compare import STAGES as COMPARISON
 from pressmark.cli.migrate.output import PHASES
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 
 class Terminal(io.StringIO):
@@ -95,7 +95,7 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
     monkeypatch.setattr(progress, "LOG_EVERY", 0.05)
     reporter = Reporter(ProgressOutput(ProgressMode.LOG), "identifier")
-    reporter.on_event(Progress("", 12_000, 50, 3, of_bytes=size))
+    reporter.on_event(ProgressEvent("", 12_000, 50, 3, of_bytes=size))
     # The rate of ten seconds.
     monkeypatch.setattr(reporter, "_since", time.monotonic() - 10)
     with reporter:
@@ -137,10 +137,10 @@ def test_failures_are_complete_above_a_display(monkeypatch: pytest.MonkeyPatch, 
     identifier = "[bold]:smile:" * 6
     output = ProgressOutput(ProgressMode.DISPLAY, sink(False))
     with Reporter(output, "identifier") as reporter:
-        reporter.on_event(Progress("", 10, 10, of_bytes=size))
+        reporter.on_event(ProgressEvent("", 10, 10, of_bytes=size))
         until(lambda: "10 identifiers" in stderr.getvalue())
         reporter.fail(f"ids:12: '{identifier}': {'it is no good, ' * 10}")
-        reporter.on_event(Progress("", 20, 20, 1, of_bytes=size))
+        reporter.on_event(ProgressEvent("", 20, 20, 1, of_bytes=size))
         until(lambda: "20 identifiers" in stderr.getvalue())
         say("of another part")
         reporter.fail(f"ids:26: '{identifier}': at the end")
@@ -184,8 +184,8 @@ def test_the_display_fits(monkeypatch: pytest.MonkeyPatch, columns: int) -> None
     monkeypatch.setenv("COLUMNS", str(columns))
     words = {"move": "moving everything into place"}
     with Reporter(ProgressOutput(ProgressMode.DISPLAY, sink(True)), stages=words) as reporter:
-        reporter.on_event(Progress("move", of_bytes=10**15))
-        reporter.on_event(Progress("move", items=123_456_789, bytes=123_456_789_012, failed=1_234))
+        reporter.on_event(ProgressEvent("move", of_bytes=10**15))
+        reporter.on_event(ProgressEvent("move", items=123_456_789, bytes=123_456_789_012, failed=1_234))
         until(lambda: "123,456,789" in stderr.getvalue())
     drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stderr.getvalue()).replace("\r", "\n").split("\n")
     assert max(map(len, drawn)) < max(columns, 21)
@@ -197,18 +197,18 @@ def test_every_reporter_shows_progress_as_the_others(monkeypatch: pytest.MonkeyP
     stderr = shown(monkeypatch)
     output = ProgressOutput(ProgressMode.DISPLAY, sink(True))
     with Reporter(output, "identifier", COMPARISON) as comparison:
-        comparison.on_event(Progress("read", items=7))
+        comparison.on_event(ProgressEvent("read", items=7))
         until(lambda: "reading" in stderr.getvalue() and "7 identifiers" in stderr.getvalue())
-        comparison.on_event(Progress("merge", items=1, of_items=2))
+        comparison.on_event(ProgressEvent("merge", items=1, of_items=2))
         until(lambda: "sorting" in stderr.getvalue() and "1 of 2 layouts" in stderr.getvalue())
     with Reporter(output, "object", PHASES) as migration:
-        migration.on_event(Progress("run", items=4, of_items=9))
+        migration.on_event(ProgressEvent("run", items=4, of_items=9))
         until(lambda: "4 of 9 objects" in stderr.getvalue())
         migration.hide()
         hidden = stderr.getvalue()
         time.sleep(0.05)
         assert stderr.getvalue() == hidden
-        migration.on_event(Progress("run", items=8, of_items=9))
+        migration.on_event(ProgressEvent("run", items=8, of_items=9))
         until(lambda: "8 of 9 objects" in stderr.getvalue()[len(hidden) :])
     assert "migrating" in stderr.getvalue()
 
@@ -218,5 +218,5 @@ def test_a_short_run_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = shown(monkeypatch)
     monkeypatch.setattr(progress, "DISPLAY_AFTER", 1000.0)
     with Reporter(ProgressOutput(ProgressMode.DISPLAY, sink(True))) as reporter:
-        reporter.on_event(Progress(items=1, bytes=1))
+        reporter.on_event(ProgressEvent(items=1, bytes=1))
     assert stderr.getvalue() == ""

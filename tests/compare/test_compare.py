@@ -16,7 +16,7 @@ from pressmark import stores
 from pressmark.compare import KINDS, Comparison, LayoutResult, compare
 from pressmark.errors import SpillError
 from pressmark.layouts import blocks, streams as lines
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.implementations import Implementation, use
 
 from . import samples
@@ -161,7 +161,7 @@ def inputs(tmp_path: Path) -> Iterator[tuple[str, Any]]:
     yield "bytes", [item.encode() for item in PLAIN]
     yield "path", file
     yield "stream", io.BytesIO(lines[:-1])
-    yield "column", pressmark.layout("0002").map_arrow(Column(PLAIN))
+    yield "column", pressmark.layout("0002").map(Column(PLAIN))
 
 
 class Column:
@@ -399,13 +399,13 @@ def test_implementations_agree(pair: tuple[Implementation, Implementation]) -> N
 
 def test_events(implementation: Implementation) -> None:
     """Events for each block and each layout."""
-    events: list[Progress] = []
+    events: list[ProgressEvent] = []
     compare(["a", "b"], [LAYOUTS["0002"], LAYOUTS["0003 3x3"]], on_event=events.append)
     assert events == [
-        Progress("read", items=2),
-        Progress("map", items=2, of_items=2),
-        Progress("merge", items=1, of_items=2),
-        Progress("merge", items=2, of_items=2),
+        ProgressEvent("read", items=2),
+        ProgressEvent("map", items=2, of_items=2),
+        ProgressEvent("merge", items=1, of_items=2),
+        ProgressEvent("merge", items=2, of_items=2),
     ]
 
 

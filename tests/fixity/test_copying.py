@@ -19,7 +19,7 @@ from pressmark.fixity.copying import Copying, copy_files
 from pressmark.fixity.hasher import LARGE, OpenOptions, transfer
 from pressmark.fixity.outcomes import Content, require_written
 from pressmark.fixity.pool import hash_tasks
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.implementations import PURE, Implementation, use
 
 MODES = ("copy", "hardlink", "auto")
@@ -102,7 +102,7 @@ def test_events(tmp_path: Path) -> None:
     events: list[Any] = []
     list(copy_files(jobs(paths, tmp_path / "t"), ("md5",), on_event=events.append))
     assert events[0] == Copying("copy")
-    assert events[-1] == Progress(items=3, bytes=60)
+    assert events[-1] == ProgressEvent(items=3, bytes=60)
     assert list(copy_files([], ("md5",), mode="auto")) == []
     with pytest.raises(AlgorithmError):
         list(copy_files([], ("none",)))

@@ -29,7 +29,7 @@ from pressmark.fixity import (
     walk,
 )
 from pressmark.fixity.hasher import OpenOptions, transfer
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.implementations import NATIVE, Implementation, native_is_missing, use
 from support.processes import run_python
 
@@ -314,7 +314,7 @@ def test_events(implementation: Implementation, tree: list[str]) -> None:
     """The last progress counts all files and bytes."""
     events: list[Any] = []
     list(hash_files([*tree, "nowhere"], ["sha512"], threads=2, on_event=events.append))
-    assert events[-1] == Progress(items=len(tree) + 1, bytes=sum(SIZES), failed=1)
+    assert events[-1] == ProgressEvent(items=len(tree) + 1, bytes=sum(SIZES), failed=1)
 
 
 def test_an_error_of_the_iterable_is_passed_on(implementation: Implementation, tree: list[str]) -> None:

@@ -14,7 +14,7 @@ from pressmark.errors import AlgorithmError
 from pressmark.fixity import Outcome, hasher as hasher_module, read_ahead as read_ahead_module
 from pressmark.fixity.outcomes import FileRange
 from pressmark.fixity.pool import hash_ranges
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.implementations import Implementation
 
 from .trees import SIZES, content, expected
@@ -115,5 +115,5 @@ def test_outcomes_pass_through(implementation: Implementation, parts: Parts) -> 
     outcomes = list(hash_ranges(parts.descriptor, given, ["sha512"], 2, events.append))
     assert (outcomes[0], outcomes[2]) == (known, known)
     assert outcomes[1].digests == {"sha512": expected(parts.contents[-1], "sha512")}
-    assert isinstance(events[-1], Progress)
+    assert isinstance(events[-1], ProgressEvent)
     assert events[-1].bytes == parts.ranges[-1].size

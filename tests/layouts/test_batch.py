@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from pressmark.layouts.batch import BLOCK_ITEMS
 from support.implementations import Implementation
 from support.outcomes import outcome
 from support.samples import CONFIGURATIONS, REVERSIBLE, sample
-from support.streams import pass_through
+from support.streams import map_lines, pass_through, unmap_lines
 
 IDENTIFIERS = (
     "ark:/13030/xt12t3",
@@ -68,20 +69,20 @@ def check_doors(one: Any, many: Any, lines: Any, item: str | bytes) -> None:
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_identifiers_have_one_path_in_every_call(implementation: Implementation, word: str) -> None:
-    """``map_id``, ``map_ids`` and ``map_lines`` give the same path, or the same error reason."""
+    """``map_id``, ``map_ids`` and lines give the same path, or the same error reason."""
     layout = sample(word)
     for identifier in IDENTIFIERS:
-        check_doors(layout.map_id, layout.map_ids, layout.map_lines, identifier)
+        check_doors(layout.map_id, layout.map_ids, partial(map_lines, layout), identifier)
 
 
 @pytest.mark.parametrize("word", REVERSIBLE)
 def test_paths_have_one_identifier_in_every_call(implementation: Implementation, word: str) -> None:
-    """``unmap_path``, ``unmap_paths`` and ``unmap_lines`` give the same identifier, or the same error reason."""
+    """``unmap_path``, ``unmap`` and lines give the same identifier, or the same error reason."""
     layout = sample(word)
     mapped = [path for path in layout.map_ids(IDENTIFIERS, on_error="none") if path is not None]
     for path in (*mapped, *IDENTIFIERS, "ab/c/d", "^zz", "a~b/c", "%zz", "=uD800"):
-        check_doors(layout.unmap_path, layout.unmap_paths, layout.unmap_lines, path)
-        check_doors(layout.unmap_path, layout.unmap_paths, layout.unmap_lines, as_bytes(path))
+        check_doors(layout.unmap_path, layout.unmap, partial(unmap_lines, layout), path)
+        check_doors(layout.unmap_path, layout.unmap, partial(unmap_lines, layout), as_bytes(path))
 
 
 @pytest.mark.parametrize("word", REVERSIBLE)
@@ -119,7 +120,7 @@ def test_a_batch_is_any_iterable(implementation: Implementation) -> None:
 @pytest.mark.parametrize("lone", ["abc", b"abc", ""])
 def test_one_string_is_not_a_batch(implementation: Implementation, lone: str | bytes) -> None:
     """A lone ``str`` or ``bytes`` is refused: it would be mapped letter by letter."""
-    for call in (Pairtree().map_ids, Pairtree().unmap_paths):
+    for call in (Pairtree().map_ids,):
         with pytest.raises(TypeError, match=f"an iterable of str or bytes, not a single {type(lone).__name__}"):
             call(lone)
 
@@ -145,7 +146,7 @@ def test_an_item_of_a_wrong_type_is_a_type_error(implementation: Implementation,
     with pytest.raises(TypeError, match=f"^identifier 2: expected str or bytes, not {kind}$"):
         Pairtree().map_ids(["a", "b", wrong], on_error=on_error)
     with pytest.raises(TypeError, match=f"^path {BLOCK_ITEMS + 1}: expected str or bytes, not {kind}$"):
-        Pairtree().unmap_paths(generated([*["aa"] * (BLOCK_ITEMS + 1), wrong]), on_error=on_error)
+        Pairtree().unmap(generated([*["aa"] * (BLOCK_ITEMS + 1), wrong]), on_error=on_error)
 
 
 @pytest.mark.parametrize("on_error", ["skip", "", None, "RAISE"])

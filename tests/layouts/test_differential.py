@@ -16,7 +16,7 @@ from strategies import LAYOUT_NAMES, REVERSIBLE_LAYOUT_NAMES, configs, identifie
 from support.implementations import Implementation, use
 from support.outcomes import common_outcome
 from support.samples import layout_of
-from support.streams import pass_through
+from support.streams import map_lines, pass_through, unmap_lines
 
 pytestmark = pytest.mark.usefixtures("pair")
 
@@ -105,9 +105,9 @@ def test_identifiers_map_alike(name: str, data: st.DataObject) -> None:
 def test_paths_map_back_alike(name: str, data: st.DataObject) -> None:
     """``unmap_path`` and ``unmap_paths`` agree, also for paths of the layout itself."""
     layout, items, make = data.draw(mappings(name, back=True))
-    check_batch(layout.unmap_path, layout.unmap_paths, items, make)
+    check_batch(layout.unmap_path, layout.unmap, items, make)
     mapped = [path for path in layout.map_ids([item for item in items if type(item) in (str, bytes)], "none") if path]
-    check_batch(layout.unmap_path, layout.unmap_paths, mapped, list)
+    check_batch(layout.unmap_path, layout.unmap, mapped, list)
 
 
 BLOBS = st.builds(
@@ -118,7 +118,7 @@ BLOBS = st.builds(
 LINE_OPTIONS = st.fixed_dictionaries(
     {
         "delimiter": st.sampled_from((b"\n", b"\0", b"/", b":", b"\t", b"a", b"\xa9")),
-        "on_error": st.sampled_from(("raise", "skip", "empty")),
+        "on_error": st.sampled_from(("raise", "skip", "none")),
         "both": st.booleans(),
         "threads": st.sampled_from((1, 1, 1, 2)),
     }
@@ -146,7 +146,7 @@ fewer = settings(max_examples=settings.default.max_examples // 2)
 def test_lines_map_alike(name: str, data: st.DataObject) -> None:
     """``map_lines`` writes the same bytes and fails in the same lines, with all options."""
     layout, blob, options = data.draw(lines(name))
-    common_outcome(lambda: pass_through(layout.map_lines, blob, **options))
+    common_outcome(lambda: pass_through(partial(map_lines, layout), blob, **options))
 
 
 @pytest.mark.parametrize("name", REVERSIBLE_LAYOUT_NAMES)
@@ -155,7 +155,7 @@ def test_lines_map_alike(name: str, data: st.DataObject) -> None:
 def test_lines_map_back_alike(name: str, data: st.DataObject) -> None:
     """``unmap_lines`` writes the same bytes and fails in the same lines, with all options."""
     layout, blob, options = data.draw(lines(name, back=True))
-    common_outcome(lambda: pass_through(layout.unmap_lines, blob, **options))
+    common_outcome(lambda: pass_through(partial(unmap_lines, layout), blob, **options))
 
 
 @given(st.one_of(items_of("pairtree"), items_of(), odd_items()))
@@ -210,8 +210,8 @@ def test_no_inverse_is_alike(name: str, pair: tuple[Implementation, Implementati
     layout = layout_of(name, {"delimiter": ":"} if name.startswith("0006") else {})
     for call in (
         partial(layout.unmap_path, "a"),
-        partial(layout.unmap_paths, []),
-        lambda: pass_through(layout.unmap_lines, b"").result,
+        partial(layout.unmap, []),
+        lambda: pass_through(partial(unmap_lines, layout), b"").result,
     ):
         found = common_outcome(call)
         assert pressmark.NotReversibleError in (found[0], found[1][0])

@@ -41,6 +41,7 @@ from pressmark.layouts.base import camel_case
 from strategies import LAYOUT_NAMES, configs
 from support.implementations import Implementation, use
 from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, sample
+from support.streams import unmap_lines
 
 CLASSES = {cls.name: cls for cls in list_layouts()}
 
@@ -700,8 +701,8 @@ def test_a_layout_without_inverse_refuses_inverse_calls(implementation: Implemen
     """Every inverse call of a layout without an inverse is refused with the layout's name."""
     for call in (
         lambda: layout.unmap_path("a"),
-        lambda: layout.unmap_paths([]),
-        lambda: layout.unmap_lines(None, None),
+        lambda: layout.unmap([]),
+        lambda: unmap_lines(layout, None, None),
     ):
         with pytest.raises(NotReversibleError, match="has no inverse") as raised:
             call()

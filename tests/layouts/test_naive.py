@@ -51,7 +51,7 @@ def compare_inverses(
         with use(implementation):
             actual = kernel_results(layout._unmapping(), items)
             assert all(map(agree, items, actual, expected)), (implementation.name, actual, expected)
-            assert layout.unmap_paths(items, on_error="none") == public_results(actual)
+            assert layout.unmap(items, on_error="none") == public_results(actual)
             assert outcomes(layout.unmap_path, items) == public_outcomes(actual, PathError)
 
 

@@ -22,7 +22,7 @@ from pressmark.migrate.entry import SOURCE_KEPT
 from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.stores.ocfl.writing import bulk_writer as ocfl_bulk_writer
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
@@ -84,7 +84,7 @@ def check(run: migrate.Run, source: Path, destination: Path) -> None:
 def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
     monkeypatch.setattr("pressmark.jobs.run.REPORT_EVERY", 1e9)
     plan = to_ocfl(pairtree, tmp_path / "root")
-    events: list[Progress] = []
+    events: list[ProgressEvent] = []
     if workers == "executor":
         with ThreadPoolExecutor(2) as executor:
             run = migrate.run(plan, executor=executor, on_event=events.append)
@@ -100,7 +100,7 @@ def test_progress_within_a_chunk(pairtree: Path, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("pressmark.jobs.workdir.REPORT_EVERY", 0.0)
     plan = to_ocfl(pairtree, tmp_path / "root", objects=100, move=True)
     assert plan.chunks == 1
-    events: list[Progress] = []
+    events: list[ProgressEvent] = []
     run = migrate.run(plan, threads=True, on_event=events.append)
     migrate.verify(run.plan, threads=True, on_event=events.append)
     for phase in ("run", "remove", "verify"):

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import pressmark
+from arrow.foreign import Opaque
 from pressmark.errors import PathError, SpillError
 from pressmark.paths import Collision, Member, PathIndex, Totals, batches as pieces, collisions as module
 from support.implementations import Implementation, use
@@ -165,7 +166,7 @@ def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch
     layout = pressmark.Pairtree()
     items = ["abc", "ABC", "", "abc", "ab", "\u00e9", None, None] * 3
     pyarrow = pytest.importorskip("pyarrow")
-    column = layout.map_arrow(pyarrow.array(items), on_error="none")
+    column = layout.map(Opaque(pyarrow.array(items)), on_error="none")
     texts = column.to_list()
     given_list = [number for number, path in enumerate(texts) if path is not None]
     monkeypatch.setattr(pieces, "ITEMS", 5)
@@ -188,7 +189,7 @@ def test_a_column_of_the_other_implementation(pair: tuple[Implementation, Implem
     pyarrow = pytest.importorskip("pyarrow")
     for one, other in (pair, pair[::-1]):
         with use(one):
-            column = pressmark.Pairtree().map_arrow(pyarrow.array(["abc", "x", "abc"]))
+            column = pressmark.Pairtree().map(Opaque(pyarrow.array(["abc", "x", "abc"])))
         with use(other), PathIndex() as index:
             index.add(column)
             assert plain(list(index.collisions())) == [("equal", 2, [0, 2])]

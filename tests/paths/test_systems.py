@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import pressmark
+from arrow.foreign import Opaque
 from pressmark.errors import PathError
 from pressmark.paths import (
     PROFILES,
@@ -161,7 +162,7 @@ def test_a_column_of_arrow(implementation: Implementation, monkeypatch: pytest.M
     pyarrow = pytest.importorskip("pyarrow")
     items = ["fine", None, "x" * 300, None, "-", "x" * 300, ""]
     monkeypatch.setattr(pieces, "ITEMS", 2)
-    column = pressmark.FlatDirect().map_arrow(pyarrow.array(items), on_error="none")
+    column = pressmark.FlatDirect().map(Opaque(pyarrow.array(items)), on_error="none")
     found = name_violations(column, "unix", first=9)
     assert [one.number for one in found.first] == [2, 5]
     assert (found.count, found.advised) == (2, 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 __all__ = ["at", "stages"]
 
 
 def stages(events: Iterable[object]) -> list[str]:
     """Return the stages of a run, in order."""
-    return [stage for stage, _events in groupby(event.stage for event in events if isinstance(event, Progress))]
+    return [stage for stage, _events in groupby(event.stage for event in events if isinstance(event, ProgressEvent))]
 
 
 def at(stage: str, action: Callable[[], object]) -> Callable[[object], None]:
@@ -21,7 +21,7 @@ def at(stage: str, action: Callable[[], object]) -> Callable[[object], None]:
 
     def listen(event: object) -> None:
         nonlocal reached
-        if isinstance(event, Progress) and event.stage == stage and not reached:
+        if isinstance(event, ProgressEvent) and event.stage == stage and not reached:
             reached = True
             action()
 

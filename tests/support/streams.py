@@ -1,4 +1,4 @@
-"""Binary streams of every kind, and a call of ``map_lines`` with all its results."""
+"""Binary streams of every kind, and the mapping of their lines with all its results."""
 
 from __future__ import annotations
 
@@ -6,11 +6,43 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from pressmark import Layout, LineCounts
+from pressmark.layouts.streams import pass_lines
 from support.outcomes import outcome
 
 
+def map_lines(
+    layout: Layout, source: Any, sink: Any, delimiter: bytes = b"\n", threads: int | None = None, **options: Any
+) -> LineCounts:
+    """Map the lines of a stream as ``map_file`` does, with any delimiter."""
+    return _pass_lines(layout._mapping(), source, sink, delimiter, threads, **options)
+
+
+def unmap_lines(
+    layout: Layout, source: Any, sink: Any, delimiter: bytes = b"\n", threads: int | None = None, **options: Any
+) -> LineCounts:
+    """Map lines of paths back."""
+    return _pass_lines(layout._unmapping(), source, sink, delimiter, threads, is_back=True, **options)
+
+
+def _pass_lines(
+    bound: Any,
+    source: Any,
+    sink: Any,
+    delimiter: bytes,
+    threads: int | None,
+    *,
+    is_back: bool = False,
+    on_error: Any = "raise",
+    both: bool = False,
+    errors: Any = None,
+    progress: Any = None,
+) -> LineCounts:
+    return pass_lines(bound, source, sink, delimiter, threads, on_error, both, is_back, errors, progress)
+
+
 class Passed(NamedTuple):
-    """The results of a call of ``map_lines`` or ``unmap_lines``."""
+    """The results of a call of :func:`map_lines` or :func:`unmap_lines`."""
 
     result: tuple[Any, ...]
     written: bytes
@@ -18,16 +50,12 @@ class Passed(NamedTuple):
 
 
 def pass_through(call: Callable[..., Any], blob: bytes | Any, **options: Any) -> Passed:
-    """Call ``map_lines`` or ``unmap_lines`` on bytes, or on a source, and return all its results."""
+    """Map the lines of bytes, or of a source, and return all results of the call."""
     source = io.BytesIO(blob) if isinstance(blob, bytes) else blob
     sink = io.BytesIO()
-    failures: list[tuple[Any, ...]] = []
-    result = outcome(
-        lambda: call(
-            source, sink, on_failure=lambda error: failures.append((type(error), str(error), error.args)), **options
-        )
-    )
-    return Passed(result, sink.getvalue(), failures)
+    errors: list[Exception] = []
+    result = outcome(lambda: call(source, sink, errors=errors, **options))
+    return Passed(result, sink.getvalue(), [(type(error), str(error), error.args) for error in errors])
 
 
 class Pieces:

@@ -18,7 +18,7 @@ from pressmark.layouts import streams as lines
 from pressmark.layouts.blocks import identifier_blocks
 from pressmark.tabular.formats import ListStream, format_of, open_list
 from support.implementations import Implementation
-from support.streams import Pieces
+from support.streams import Pieces, map_lines
 
 TEXT = st.text("ab\r\n", max_size=40).map(str.encode)
 
@@ -60,7 +60,7 @@ def test_full_blocks(implementation: Implementation) -> None:
     assert max(sizes[0], sizes[-1]) < lines.BLOCK_BYTES
     assert sum(sizes) == 3 * (3 << 18)
     stream, written = open_list(io.BytesIO(b"ab\r\ncd\r"), crlf="strip"), io.BytesIO()
-    Pairtree().map_lines(stream, written)  # type: ignore[arg-type]
+    map_lines(Pairtree(), stream, written)  # type: ignore[arg-type]
     assert written.getvalue() == b"ab\ncd"
 
 

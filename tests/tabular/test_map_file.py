@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pressmark
-from pressmark import FormatError, IdentifierError, LineCounts, NotReversibleError, PathError, TableError
+from pressmark import FormatError, IdentifierError, LineCounts, NotReversibleError, PathError, Progress, TableError
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -48,16 +48,16 @@ def test_streams(format: str) -> None:
     """Streams are read and written as they are."""
     options, table, expected = TABLES[format]
     target = io.BytesIO()
-    progress: list[LineCounts] = []
+    progress = Progress()
     counts = PAIRTREE.map_file(
         io.BytesIO(table),
         target,
         format=format,  # type: ignore[arg-type]
-        on_progress=progress.append,
+        progress=progress,
         **options,
     )
     assert target.getvalue() == expected
-    assert progress[-1] == counts
+    assert (progress.done, progress.failed, progress.bytes) == (counts.items, counts.failed, counts.bytes_read)
     assert not target.closed
 
 
@@ -69,9 +69,7 @@ def test_parquet(tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "in.parquet")
     failed: list[IdentifierError] = []
     source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
-    counts = pressmark.FlatDirect().map_file(
-        source, target, column="id", result="p", on_error="empty", on_failure=failed.append
-    )
+    counts = pressmark.FlatDirect().map_file(source, target, column="id", result="p", on_error="none", errors=failed)
     assert parquet.read_table(target).to_pydict() == {"id": ["a:1", None, "..", ""], "p": ["a:1", None, None, None]}
     assert [error.index for error in failed] == [2, 3]
     assert (counts.items, counts.failed, counts.bytes_written) == (4, 2, target.stat().st_size)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
+from pressmark import IdentifierError
 from pressmark.errors import PressmarkError
 from pressmark.layouts import FlatDirect, Layout, Pairtree, table_mapping
 from pressmark.tabular import delimited, formats, text
@@ -25,14 +26,14 @@ PAIRTREE = Pairtree()
 
 def mapped_to_its_end(table: bytes, layout: Layout = PAIRTREE, **options: Any) -> tuple[bytes, list[str], str]:
     """Return the output of ``map_file``, its failures, and the error that ended it."""
-    failed: list[str] = []
+    errors: list[IdentifierError] = []
     target = io.BytesIO()
     ended = ""
     try:
-        layout.map_file(io.BytesIO(table), target, on_failure=lambda error: failed.append(str(error)), **options)
+        layout.map_file(io.BytesIO(table), target, errors=errors, **options)
     except PressmarkError as error:
         ended = f"{type(error).__name__}: {error}"
-    return target.getvalue(), failed, ended
+    return target.getvalue(), [str(error) for error in errors], ended
 
 
 def mapped(table: bytes, **options: Any) -> tuple[bytes, list[str]]:
@@ -88,7 +89,7 @@ def mapped(table: bytes, **options: Any) -> tuple[bytes, list[str]]:
         "bytes",
         "no rows",
         "no rows, no line feed",
-        "empty",
+        "none",
         "only a BOM",
         "NUL",
     ],
@@ -192,7 +193,7 @@ def test_tsv_keeps_every_other_byte(table: tuple[list[list[bytes]], int, list[by
         return
     with blocks_of(block):
         written, failed, ended = mapped_to_its_end(
-            given_, format="tsv", column=index + 1, header=False, delimiter=r"\t", on_error="empty"
+            given_, format="tsv", column=index + 1, header=False, delimiter=r"\t", on_error="none"
         )
     if "content is UTF-16" in ended:
         assert b"\0" in given_
@@ -233,7 +234,7 @@ def test_csv_keeps_every_other_byte(table: tuple[list[list[bytes]], int, list[by
     if is_no_text(given_):
         return
     with blocks_of(block):
-        written, _failed = mapped(given_, format="csv", column=index + 1, header=False, delimiter=",", on_error="empty")
+        written, _failed = mapped(given_, format="csv", column=index + 1, header=False, delimiter=",", on_error="none")
     assert written == expected
     if sys.version_info >= (3, 11) and rows:
         read = list(csv.reader(io.StringIO(written.decode("latin-1"), newline="")))
@@ -253,11 +254,11 @@ HOSTILE = st.lists(
     HOSTILE,
     SMALL_BLOCKS,
     st.sampled_from(["csv", "tsv"]),
-    st.sampled_from(["raise", "skip", "empty"]),
+    st.sampled_from(["raise", "skip", "none"]),
     st.integers(1, 2),
 )
 @example(b"abc,x\r\n,y\nd,e", 4, "csv", "skip", 1)
-@example(b"abc\ta\rb", 4, "tsv", "empty", 2)
+@example(b"abc\ta\rb", 4, "tsv", "none", 2)
 def test_whole_blocks_and_single_rows_agree(table: bytes, block: int, kind: str, on_error: str, column: int) -> None:
     """Rows that the kernels cut and join have the output, errors and exit status of rows that Python splits."""
     if is_no_text(table):

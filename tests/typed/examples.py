@@ -14,6 +14,21 @@ import pressmark
 from pressmark import fixity, migrate, stores
 from pressmark.compare import Comparison, compare
 
+
+class Exported:
+    """An object with an Arrow column."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise NotImplementedError
+
+
+class Series(Exported):
+    """A series with the methods of polars that types can tell from others."""
+
+    def drop_nulls(self) -> Series:
+        raise NotImplementedError
+
+
 LAYOUT = pressmark.layout("pairtree")
 IDS: list[str | bytes] = ["ark:/13030/xt12t3", b"raw"]
 
@@ -26,40 +41,56 @@ def lists() -> None:
     assert_type(LAYOUT.map_ids(IDS, on_error="raise"), list[str])
     assert_type(LAYOUT.map_ids(IDS, on_error="none"), list[str | None])
     assert_type(LAYOUT.map_ids((one for one in IDS), "none"), list[str | None])
-    assert_type(LAYOUT.unmap_paths(["ab/c"]), list[str])
-    assert_type(LAYOUT.unmap_paths(["ab/c"], on_error="raise"), list[str])
-    assert_type(LAYOUT.unmap_paths(["ab/c"], on_error="none"), list[str | None])
+    assert_type(LAYOUT.map(IDS), list[str])
+    assert_type(LAYOUT.map(one for one in IDS), list[str])
+    assert_type(LAYOUT.map("a"), str)
+    assert_type(LAYOUT.map(b"a", "raise"), str)
+    assert_type(LAYOUT.map("a", on_error="none"), str | None)
+    assert_type(LAYOUT.unmap("a"), str)
+    assert_type(LAYOUT.unmap(["ab/c"]), list[str])
+    assert_type(LAYOUT.unmap(["ab/c"], on_error="raise"), list[str])
+    assert_type(LAYOUT.unmap(["ab/c"], on_error="none"), list[str | None])
     assert_type(pressmark.Vitro().map_ids(["a"], on_error="none"), list[str | None])
 
 
 def either(on_error: Literal["raise", "none"]) -> None:
     """If ``on_error`` is a variable, both are possible."""
     assert_type(LAYOUT.map_ids(IDS, on_error), list[str] | list[str | None])
-    assert_type(LAYOUT.unmap_paths(["a"], on_error=on_error), list[str] | list[str | None])
+    assert_type(LAYOUT.unmap(["a"], on_error=on_error), list[str | None])
+    assert_type(LAYOUT.map("a", on_error), str | None)
 
 
 def mistakes() -> None:
     """Calls that fail at run time fail in the type checker."""
     LAYOUT.map_ids(IDS, on_error="skip")  # type: ignore[call-overload]
-    LAYOUT.unmap_paths(IDS, on_error=None)  # type: ignore[call-overload]
+    LAYOUT.unmap(IDS, on_error=None)  # type: ignore[call-overload]
     _length: int = len(LAYOUT.map_ids(IDS, on_error="none")[0])  # type: ignore[arg-type]
-    LAYOUT.map_lines(io.BytesIO(), io.BytesIO(), on_error="none")  # type: ignore[arg-type]
+    LAYOUT.map_file(io.BytesIO(), io.BytesIO(), on_error="empty")  # type: ignore[arg-type]
+    LAYOUT.map(1)  # type: ignore[call-overload]
     compare(Path("ids.txt"), [LAYOUT], crlf="drop")  # type: ignore[arg-type]
 
 
 def columns(column: pressmark.StringColumn) -> None:
     """A column may have nulls with either value of ``on_error``."""
-    assert_type(LAYOUT.map_arrow(column, on_error="none"), pressmark.StringColumn)
-    assert_type(LAYOUT.map_arrow(column)[0], str | None)
-    assert_type(iter(LAYOUT.unmap_arrow(column, "none")), Iterator[str | None])
-    assert_type(LAYOUT.map_table(column, on_error="none"), pressmark.StringTable)
+    assert_type(LAYOUT.map(column, on_error="none"), pressmark.StringColumn)
+    assert_type(LAYOUT.map(column)[0], str | None)
+    assert_type(iter(LAYOUT.unmap(column, "none")), Iterator[str | None])
+
+
+def series(of_polars: Series, of_another: Exported) -> None:
+    """A series gives one of the same library; another object with an Arrow column a column of ours."""
+    errors: list[pressmark.IdentifierError] = []
+    assert_type(LAYOUT.map(of_polars, on_error="none", errors=errors), Series)
+    assert_type(LAYOUT.unmap(of_polars), Series)
+    assert_type(LAYOUT.map(of_another), pressmark.StringColumn)
 
 
 def lines() -> None:
-    """Failed lines are counted, and passed to the callback."""
-    failed: list[pressmark.IdentifierError] = []
+    """Failed lines are counted, and their errors collected."""
+    errors: list[pressmark.IdentifierError] = []
+    progress = pressmark.Progress(lambda now: print(now.done, now.total, now.bytes))
     with open("ids.txt", "rb") as ids, open("paths.txt", "wb") as paths:
-        counts = LAYOUT.map_lines(ids, paths, on_error="skip", on_failure=failed.append)
+        counts = LAYOUT.map_file(ids, paths, on_error="skip", errors=errors, progress=progress)
     assert_type(counts, pressmark.LineCounts)
     assert_type(counts.failed, int)
 

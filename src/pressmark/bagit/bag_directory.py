@@ -22,7 +22,7 @@ from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, open_directory
 from pressmark.fs.durable import is_readable, why_unreadable
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -135,14 +135,14 @@ class Reading(NamedTuple):
     :ivar order: ``parallel``, or ``sequential`` for hard disks
     :ivar trusted: follow all symbolic links
     :ivar ledger: makes the verification of the payload resumable
-    :ivar on_event: called with :class:`~pressmark.reports.Progress`
+    :ivar on_event: called with :class:`~pressmark.reports.ProgressEvent`
     """
 
     threads: int | None = None
     order: str = "parallel"
     trusted: bool = False
     ledger: Ledger | None = None
-    on_event: Callable[[Progress], object] | None = None
+    on_event: Callable[[ProgressEvent], object] | None = None
 
 
 class BaseDirectory(Protocol):

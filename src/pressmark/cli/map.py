@@ -14,8 +14,8 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.errors import IdentifierError, NotReversibleError, PathError, quoted
 from pressmark.fs.gzipped import unpacked
-from pressmark.layouts import Layout, LineCounts
-from pressmark.progress_event import Progress
+from pressmark.layouts import Layout
+from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.tabular.formats import Crlf, check_output, chosen_format
 
 __all__ = ["map_command", "unmap_command"]
@@ -138,7 +138,7 @@ UNMAP = _Direction(
 )
 
 _GO_ON = "to continue after errors, use --on-error empty or --on-error skip"
-ON_ERROR: dict[str, Literal["raise", "skip", "empty"]] = {"stop": "raise", "skip": "skip", "empty": "empty"}
+ON_ERROR: dict[str, Literal["raise", "skip", "none"]] = {"stop": "raise", "skip": "skip", "empty": "none"}
 
 
 def _command(direction: _Direction, more: str) -> click.Command:
@@ -229,11 +229,19 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 where = f"{source.name}: item {number}" if null else f"{source.name}:{number}"
                 return f"{where}: {quoted(error.item)}: {error.reason}"
 
-            def on_progress(counts: LineCounts) -> None:
+            def show(done: Progress) -> None:
+                # Of compressed input, the bytes of the file.
                 written.reporter.on_event(
-                    Progress("", counts.items, source.bytes_read, counts.failed, of_bytes=source.size)
+                    ProgressEvent("", done.done, source.bytes_read, done.failed, of_bytes=source.size)
                 )
                 written.reporter.flush()
+
+            class Failures:
+                """Prints each error when it occurs."""
+
+                @staticmethod
+                def append(error: IdentifierError | PathError) -> None:
+                    written.reporter.fail(failure(error))
 
             try:
                 counts = chosen.map_file(
@@ -242,8 +250,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
                     unmap=direction is UNMAP,
                     on_error=ON_ERROR[on_error],
                     threads=threads,
-                    on_failure=lambda error: written.reporter.fail(failure(error)),
-                    on_progress=on_progress,
+                    errors=Failures(),
+                    progress=Progress(show),
                     **options,
                 )
             except (IdentifierError, PathError) as error:

@@ -49,7 +49,7 @@ from pressmark.layouts.blocks import (
     starting_with,
 )
 from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_violations
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.summaries import html_table, text_table
 from pressmark.tabular.formats import Crlf
 from pressmark.threads import Threads, resolve_threads
@@ -69,7 +69,7 @@ _LARGEST_LIMIT = (1 << 31) - 1
 
 
 #: Called with the progress: ``read`` and ``map``, in identifiers, then ``merge`` and ``probe``, in layouts.
-OnEvent = Callable[[Progress], object]
+OnEvent = Callable[[ProgressEvent], object]
 # Of a short table of results.
 _COLUMNS = ("layout", "safe", "share a path", "nested", "no path", "directories", "longest path", "reversible")
 Label = Callable[[int], str]
@@ -152,7 +152,7 @@ def compare(
     :param crlf: for a file of lines: ``strip`` removes a byte-order mark and carriage returns before line feeds,
         ``keep`` keeps them as part of the identifiers, None rejects a file that contains them
     :param null: for a file of lines: identifiers end with NUL instead of a line feed
-    :param on_event: called with each :class:`Progress`
+    :param on_event: called with each :class:`ProgressEvent`
     :raises TypeError: ``ids`` has an unsupported type
     :raises ValueError: a parameter is out of range
     :raises SpillError: a temporary file cannot be written
@@ -190,7 +190,7 @@ def compare(
             steps = [partial(distinct.add, block, lines), partial(finder.screen, len(block.column), lines)]
             for _ in pool.map(_call, steps):
                 pass
-            report(Progress("read", items=distinct.items))
+            report(ProgressEvent("read", items=distinct.items))
         distinct.find_repetitions()
         counters = [
             _LayoutCounter(
@@ -207,7 +207,7 @@ def compare(
                 yield partial(finder.look, block)
                 sample.add(block)
                 mapped += block.identifiers
-                report(Progress("map", items=mapped, of_items=len(distinct)))
+                report(ProgressEvent("map", items=mapped, of_items=len(distinct)))
 
         # So many calls are in flight that a step begins only after the same step of the block before.
         for _ in pool.map(_call, mapping(), ahead=(len(chosen) + 1) // count):
@@ -219,7 +219,7 @@ def compare(
         results: list[LayoutResult] = []
         for result in pool.map(finish, counters, ahead=len(counters)):
             results.append(result)
-            report(Progress("merge", items=len(results), of_items=len(counters)))
+            report(ProgressEvent("merge", items=len(results), of_items=len(counters)))
         if probe is not None:
             results = _probed(results, chosen, sample, Path(probe), report)
         remarks = finder.remarks(distinct.label, distinct.blank, distinct.first_blank)
@@ -386,7 +386,7 @@ class _LayoutCounter:
             return
         absent = set(mapped.paths.nulls)
         found = [index for index in range(len(mapped.paths)) if index not in absent]
-        back = self._layout.unmap_paths([mapped.paths[index] for index in found], on_error="none")
+        back = self._layout.unmap([mapped.paths[index] for index in found], on_error="none")
         for index, identifier in zip(found, back, strict=True):
             self._lost += identifier is None or identifier.encode("utf-8", "surrogateescape") != block.column[index]
 
@@ -495,5 +495,5 @@ def _probed(
         paths = [path for path in one.map_ids(sample.identifiers, on_error="none") if path is not None]
         found: Probe = probe_tree(folder, paths)
         probed.append(replace(result, probe=found))
-        report(Progress("probe", items=done, of_items=len(layouts)))
+        report(ProgressEvent("probe", items=done, of_items=len(layouts)))
     return probed

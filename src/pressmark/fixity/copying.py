@@ -21,7 +21,7 @@ from pressmark.fixity.hasher import NEW, OpenOptions, error_outcome, keep_status
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, not_written
 from pressmark.fixity.pool import Run, hash_tasks
 from pressmark.fs.file_errors import kind_of_mode
-from pressmark.progress_event import Progress
+from pressmark.progress_event import ProgressEvent
 from pressmark.threads import resolve_threads
 
 __all__ = ["MODES", "Copying", "ReadError", "copy_files", "read_blocks"]
@@ -45,7 +45,7 @@ class Copying(NamedTuple):
     mode: str
 
 
-Event = Progress | Copying
+Event = ProgressEvent | Copying
 
 
 def copy_files(
@@ -134,7 +134,7 @@ def _without_digests(
         files += 1
         failed += not outcome.ok
         yield key, outcome
-    report(Progress(items=files, failed=failed))
+    report(ProgressEvent(items=files, failed=failed))
 
 
 def _link(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcome:

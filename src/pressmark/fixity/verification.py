@@ -20,7 +20,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
-from pressmark.progress_event import Progress
+from pressmark.progress_event import ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -67,7 +67,7 @@ def verify(
     entries: Iterable[ManifestEntry],
     root: str | bytes | os.PathLike[str] | None = None,
     threads: int | None = None,
-    on_event: Callable[[Progress], object] | None = None,
+    on_event: Callable[[ProgressEvent], object] | None = None,
     *,
     links: str = "follow",
     read: str = "parallel",
@@ -208,7 +208,7 @@ class ManifestCheck:
     def verify(
         self,
         threads: int | None = None,
-        on_event: Callable[[Progress], object] | None = None,
+        on_event: Callable[[ProgressEvent], object] | None = None,
         *,
         links: str = "follow",
         read: str = "parallel",

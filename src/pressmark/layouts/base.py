@@ -8,16 +8,22 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError, quoted, quoted_value
 from pressmark.layouts.batch import BoundKernel
-from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
-    from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
+    from pressmark.arrow import (
+        ArrowArrayExportable,
+        ArrowStreamExportable,
+        ErrorList,
+        LibraryColumn,
+        StringColumn,
+    )
     from pressmark.layouts.streams import ItemFile, LineCounts, LineErrors
+    from pressmark.progress_event import Progress
     from pressmark.tabular.formats import Crlf
 
 __all__ = [
@@ -329,12 +335,98 @@ class Layout(ABC):
 
     # --- identifiers to paths -----------------------------------------------------------------------------
 
-    def map_id(self, identifier: str | bytes) -> str:
-        """Return the path of ``identifier``: relative, ``/``-separated, without a trailing ``/``.
+    @overload
+    def map(  # type: ignore[overload-overlap]  # str is Iterable[str], but first here
+        self, values: str | bytes, on_error: Literal["raise"] = "raise", *, threads: int | None = None
+    ) -> str: ...
+
+    @overload
+    def map(  # type: ignore[overload-overlap]
+        self,
+        values: str | bytes,
+        on_error: BatchErrors,
+        *,
+        errors: ErrorList[IdentifierError] | None = None,
+        threads: int | None = None,
+    ) -> str | None: ...
+
+    @overload
+    def map(  # type: ignore[overload-overlap]
+        self,
+        values: LibraryColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        errors: ErrorList[IdentifierError] | None = None,
+        threads: int | None = None,
+    ) -> LibraryColumn: ...
+
+    @overload
+    def map(
+        self,
+        values: ArrowColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        errors: ErrorList[IdentifierError] | None = None,
+        threads: int | None = None,
+    ) -> StringColumn: ...
+
+    @overload
+    def map(
+        self, values: Iterable[str | bytes], on_error: Literal["raise"] = "raise", *, threads: int | None = None
+    ) -> list[str]: ...
+
+    @overload
+    def map(
+        self,
+        values: Iterable[str | bytes],
+        on_error: BatchErrors,
+        *,
+        errors: ErrorList[IdentifierError] | None = None,
+        threads: int | None = None,
+    ) -> list[str | None]: ...
+
+    def map(
+        self,
+        values: object,
+        on_error: BatchErrors = "raise",
+        *,
+        errors: ErrorList[IdentifierError] | None = None,
+        threads: int | None = None,
+    ) -> object:
+        """Return the path of an identifier, or the paths of many, in the same order.
+
+        One identifier (``str`` or ``bytes``) gives one path, a list or other iterable a list, and an Arrow column a
+        column; nulls stay null. A column of pyarrow, polars or pandas gives one of the same library, a pandas series
+        with the same index; any other object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule
+        interface), such as those of DuckDB and nanoarrow, gives a :class:`~pressmark.StringColumn`, which it can read.
+        Columns are of type utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these. Without a
+        native build they require pyarrow.
+
+        >>> import pressmark
+        >>> layout = pressmark.layout("pairtree")
+        >>> layout.map("ark:/13030/xt12t3"), layout.map(["a", "b"])
+        ('ar/k+/=1/30/30/=x/t1/2t/3', ['a', 'b'])
+        >>> errors = []
+        >>> layout.map(["a", ""], on_error="none", errors=errors), errors[0].index
+        (['a', None], 1)
+
+        :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or return
+            :data:`None`, in a column null, for each (``"none"``)
+        :param errors: a list that receives the error of each identifier without a path, under ``"none"``
+        :param threads: for columns: maximum number of threads; :data:`None` for one per core; a short column uses one
+        :raises IdentifierError: an identifier has no path, under ``"raise"``
+        :raises ColumnError: the column is malformed or is not text; or no library can read it
+        :raises TypeError: an item is neither ``str`` nor ``bytes``
+        :raises ValueError: ``on_error`` is unknown
+        """
+        return self._mapping().values(values, on_error, errors, threads)
+
+    def map_id(self, id: str | bytes) -> str:
+        """Return the path of an identifier: relative, ``/``-separated, without a trailing ``/``.
 
         :raises IdentifierError: the identifier has no path under this layout
         """
-        return self._mapping().one(identifier)
+        return self._mapping().one(id)
 
     @overload
     def map_ids(self, ids: Iterable[str | bytes], on_error: Literal["raise"] = "raise") -> list[str]: ...
@@ -343,165 +435,95 @@ class Layout(ABC):
     def map_ids(self, ids: Iterable[str | bytes], on_error: Literal["none"]) -> list[str | None]: ...
 
     def map_ids(self, ids: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str] | list[str | None]:
-        """Return the paths of ``ids``, in the same order.
+        """Return the paths of many identifiers as a list, as :meth:`map` does; a single string is an error.
 
-        :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or
-            return :data:`None` for each (``"none"``)
         :raises IdentifierError: an identifier has no path, under ``"raise"``
         :raises TypeError: an item is neither ``str`` nor ``bytes``
         :raises ValueError: ``on_error`` is unknown
         """
         return self._mapping().many(ids, on_error)
 
-    def map_arrow(
-        self,
-        column: ArrowColumn,
-        on_error: BatchErrors = "raise",
-        *,
-        field: str | None = None,
-        threads: int | None = None,
-    ) -> StringColumn:
-        """Return the paths of an Arrow column, in the same order; nulls stay null.
-
-        ``column`` is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule interface) of
-        type utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: for example a column of
-        pyarrow, polars, pandas, DuckDB or nanoarrow. Without a native build pyarrow is required. The result has
-        the same chunks as the column, except empty chunks; several threads divide a long chunk.
-
-        :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or
-            return null for each (``"none"``)
-        :param field: the column of a table (a struct); required if it has several
-        :param threads: maximum number of threads; ``None`` or ``0`` for one per core; a short column uses one
-        :raises IdentifierError: an identifier has no path, under ``"raise"``
-        :raises ColumnError: the column is malformed, is not text, or lacks the field; or no library can read it
-        :raises TypeError: ``column`` has neither of these methods
-        """
-        return self._mapping().column(column, on_error, field, resolve_threads(threads))
-
-    def map_table(
-        self,
-        column: ArrowColumn,
-        on_error: BatchErrors = "raise",
-        *,
-        field: str | None = None,
-        threads: int | None = None,
-    ) -> StringTable:
-        """Return an Arrow column of identifiers and their paths, as two columns; see :meth:`map_arrow`."""
-        return self._mapping().table(column, on_error, field, resolve_threads(threads), False)
-
-    def map_lines(
-        self,
-        src: BinaryIO,
-        dst: BinaryIO,
-        delimiter: bytes = b"\n",
-        threads: int | None = None,
-        *,
-        on_error: LineErrors = "raise",
-        both: bool = False,
-        on_failure: Callable[[IdentifierError], None] | None = None,
-        on_progress: Callable[[LineCounts], None] | None = None,
-    ) -> LineCounts:
-        r"""Read identifiers from the binary stream ``src`` and write their paths to ``dst``, in constant memory.
-
-        Only ``delimiter`` (one byte) ends an item: a ``\r`` is part of it. If the last item has no delimiter, neither
-        does the last line of the output. The order of the output is that of the input.
-
-        :param threads: maximum number of threads; ``None`` or ``0`` for one per core
-        :param on_error: ``"raise"`` an error, after all earlier items are written; ``"skip"`` the item; or write an
-            ``"empty"`` line for it
-        :param both: write identifier, TAB, path
-        :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
-        :param on_progress: called with the counts so far, after each block
-        :raises IdentifierError: an item failed, under ``"raise"``; its ``index`` counts items from 0
-        :raises ValueError: ``delimiter`` or ``on_error`` is invalid
-        """
-        from pressmark.layouts.streams import pass_lines
-
-        return pass_lines(self._mapping(), src, dst, delimiter, threads, on_error, both, False, on_failure, on_progress)
-
     # --- paths to identifiers -----------------------------------------------------------------------------
 
-    def unmap_path(self, path: str | bytes) -> str:
-        """Return the identifier of ``path``; bytes that are not UTF-8 become the surrogates of ``os.fsdecode``.
+    @overload
+    def unmap(  # type: ignore[overload-overlap]  # str is Iterable[str], but first here
+        self, values: str | bytes, on_error: Literal["raise"] = "raise", *, threads: int | None = None
+    ) -> str: ...
 
-        The inverse is strict: only a path that :meth:`map_id` returns is accepted.
+    @overload
+    def unmap(  # type: ignore[overload-overlap]
+        self,
+        values: str | bytes,
+        on_error: BatchErrors,
+        *,
+        errors: ErrorList[PathError] | None = None,
+        threads: int | None = None,
+    ) -> str | None: ...
+
+    @overload
+    def unmap(  # type: ignore[overload-overlap]
+        self,
+        values: LibraryColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        errors: ErrorList[PathError] | None = None,
+        threads: int | None = None,
+    ) -> LibraryColumn: ...
+
+    @overload
+    def unmap(
+        self,
+        values: ArrowColumn,
+        on_error: BatchErrors = "raise",
+        *,
+        errors: ErrorList[PathError] | None = None,
+        threads: int | None = None,
+    ) -> StringColumn: ...
+
+    @overload
+    def unmap(
+        self, values: Iterable[str | bytes], on_error: Literal["raise"] = "raise", *, threads: int | None = None
+    ) -> list[str]: ...
+
+    @overload
+    def unmap(
+        self,
+        values: Iterable[str | bytes],
+        on_error: BatchErrors,
+        *,
+        errors: ErrorList[PathError] | None = None,
+        threads: int | None = None,
+    ) -> list[str | None]: ...
+
+    def unmap(
+        self,
+        values: object,
+        on_error: BatchErrors = "raise",
+        *,
+        errors: ErrorList[PathError] | None = None,
+        threads: int | None = None,
+    ) -> object:
+        """Return the identifier of a path, or the identifiers of many, in the same order: the inverse of :meth:`map`.
+
+        The inverse is strict: only a path that :meth:`map` returns is accepted. Identifiers need not be UTF-8: in
+        ``str``, other bytes are the surrogates of :func:`os.fsdecode`; a column with such identifiers is binary.
+
+        :raises PathError: the layout does not map any identifier to a path, or the path lacks part of the identifier,
+            under ``"raise"``
+        :raises NotReversibleError: the layout has no inverse
+        :raises ColumnError: the column is malformed or is not text; or no library can read it
+        :raises TypeError: an item is neither ``str`` nor ``bytes``
+        :raises ValueError: ``on_error`` is unknown
+        """
+        return self._unmapping().values(values, on_error, errors, threads)
+
+    def unmap_path(self, path: str | bytes) -> str:
+        """Return the identifier of a path; bytes that are not UTF-8 become the surrogates of ``os.fsdecode``.
 
         :raises PathError: the layout does not map any identifier to ``path``, or ``path`` lacks part of the identifier
         :raises NotReversibleError: the layout has no inverse
         """
         return self._unmapping().one(path)
-
-    @overload
-    def unmap_paths(self, paths: Iterable[str | bytes], on_error: Literal["raise"] = "raise") -> list[str]: ...
-
-    @overload
-    def unmap_paths(self, paths: Iterable[str | bytes], on_error: Literal["none"]) -> list[str | None]: ...
-
-    def unmap_paths(
-        self, paths: Iterable[str | bytes], on_error: BatchErrors = "raise"
-    ) -> list[str] | list[str | None]:
-        """Return the identifiers of ``paths``, in the same order; the inverse of :meth:`map_ids`.
-
-        :raises PathError: a path has no identifier, under ``"raise"``
-        :raises NotReversibleError: the layout has no inverse
-        """
-        return self._unmapping().many(paths, on_error)
-
-    def unmap_arrow(
-        self,
-        column: ArrowColumn,
-        on_error: BatchErrors = "raise",
-        *,
-        field: str | None = None,
-        threads: int | None = None,
-    ) -> StringColumn:
-        """Return the identifiers of an Arrow column of paths; the inverse of :meth:`map_arrow`.
-
-        Identifiers need not be UTF-8: see :class:`~pressmark.StringColumn`.
-
-        :raises PathError: a path has no identifier, under ``"raise"``
-        :raises NotReversibleError: the layout has no inverse
-        """
-        return self._unmapping().column(column, on_error, field, resolve_threads(threads))
-
-    def unmap_table(
-        self,
-        column: ArrowColumn,
-        on_error: BatchErrors = "raise",
-        *,
-        field: str | None = None,
-        threads: int | None = None,
-    ) -> StringTable:
-        """Return the identifiers of an Arrow column of paths, and the paths; the inverse of :meth:`map_table`.
-
-        The columns are ``identifier`` and ``path``, as in :meth:`map_table`.
-        """
-        return self._unmapping().table(column, on_error, field, resolve_threads(threads), True)
-
-    def unmap_lines(
-        self,
-        src: BinaryIO,
-        dst: BinaryIO,
-        delimiter: bytes = b"\n",
-        threads: int | None = None,
-        *,
-        on_error: LineErrors = "raise",
-        both: bool = False,
-        on_failure: Callable[[PathError], None] | None = None,
-        on_progress: Callable[[LineCounts], None] | None = None,
-    ) -> LineCounts:
-        """Read paths from ``src`` and write their identifiers to ``dst``; the inverse of :meth:`map_lines`.
-
-        With ``both`` each line is identifier, TAB, path, as in :meth:`map_lines`.
-
-        :raises PathError: an item failed, under ``"raise"``; its ``index`` counts items from 0
-        :raises NotReversibleError: the layout has no inverse
-        """
-        from pressmark.layouts.streams import pass_lines
-
-        return pass_lines(
-            self._unmapping(), src, dst, delimiter, threads, on_error, both, True, on_failure, on_progress
-        )
 
     # --- files ---------------------------------------------------------------------------------------------
 
@@ -521,8 +543,8 @@ class Layout(ABC):
         both: bool = False,
         on_error: LineErrors = "raise",
         threads: int | None = None,
-        on_failure: Callable[[Any], None] | None = None,
-        on_progress: Callable[[LineCounts], None] | None = None,
+        errors: ErrorList[IdentifierError] | ErrorList[PathError] | None = None,
+        progress: Progress | None = None,
     ) -> LineCounts:
         """Write the paths of the identifiers in a file to another file, or with ``unmap`` the identifiers of its paths.
 
@@ -545,11 +567,11 @@ class Layout(ABC):
         :param crlf: for lines: ``strip`` carriage returns before line feeds and byte-order marks, or ``keep`` both
         :param null: NUL ends items, instead of a line feed
         :param both: for lines: write identifier, TAB, path
-        :param on_error: ``"raise"`` an error, after all earlier items; ``"skip"`` the row; or write an ``"empty"``
-            result for it (null in JSON lines and Parquet)
-        :param threads: maximum number of threads; ``None`` or ``0`` for one per core
-        :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
-        :param on_progress: called with the counts so far, after each block
+        :param on_error: ``"raise"`` an error, after all earlier items; ``"skip"`` the row; or write no result for it
+            (``"none"``): an empty line or field, null in JSON lines and Parquet
+        :param threads: maximum number of threads; :data:`None` for one per core
+        :param errors: a list that receives the error of each failed item, in order; not under ``"raise"``
+        :param progress: shows the items and bytes read so far, after each block
         :raises IdentifierError: an item failed, under ``"raise"`` (with ``unmap`` :exc:`PathError`); its ``index``
             counts lines, or rows of Parquet, from 0. Also a row that cannot be written with an empty result
         :raises NotReversibleError: the layout has no inverse, with ``unmap``
@@ -581,9 +603,9 @@ class Layout(ABC):
             if column is None:
                 end = b"\0" if null else b"\n"
                 lines: Any = open_list(stream, name=name, delimiter=end, crlf=crlf, json_lines=format is None)
-                return pass_lines(bound, lines, sink, end, threads, on_error, both, unmap, on_failure, on_progress)
+                return pass_lines(bound, lines, sink, end, threads, on_error, both, unmap, errors, progress)
             from pressmark.layouts.table_mapping import map_table  # most files are lists
             from pressmark.tabular.columns import Column
 
             table = Column(column, header, result or ("identifier" if unmap else "path"), delimiter)
-            return map_table(bound, stream, sink, name, chosen, table, on_error, threads, on_failure, on_progress)
+            return map_table(bound, stream, sink, name, chosen, table, on_error, threads, errors, progress)

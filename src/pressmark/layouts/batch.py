@@ -8,9 +8,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import IdentifierError, PathError
+from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
-    from pressmark.arrow import StringColumn, StringTable
+    from pressmark.arrow import ErrorList
 
 __all__ = ["BoundKernel"]
 
@@ -30,6 +31,30 @@ class BoundKernel:
         self.error = error
         self.layout = layout
 
+    def values(self, values: Any, on_error: str, errors: ErrorList[Any] | None, threads: int | None) -> Any:
+        """Return the result of one item, the list of results of many, or the column of results of an Arrow column.
+
+        :raises IdentifierError: an item has no result, under ``"raise"``; :exc:`PathError` for a path
+        :raises ColumnError: a column is malformed or is not text
+        :raises TypeError: ``values`` or an item has another type
+        :raises ValueError: ``on_error`` is unknown
+        """
+        _check(on_error)
+        if isinstance(values, (str, bytes)):
+            found = self.located(values)
+            if not isinstance(found, tuple):
+                return found
+            self._refuse(self.error_of(values, None, *found), on_error, errors)
+            return None
+        if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+            from pressmark.arrow import as_column_of, map_column
+
+            count = resolve_threads(threads)
+            return as_column_of(
+                values, map_column(self.kernels, self.kernel, self.error_of, values, on_error, errors, count)
+            )
+        return self.many(values, on_error, errors)
+
     def one(self, item: str | bytes) -> str:
         """Return the result for one item.
 
@@ -45,17 +70,17 @@ class BoundKernel:
         result, faults = self._run((item,))
         return faults[0][1:] if faults else result.to_texts()[0]
 
-    def many(self, items: Iterable[str | bytes], on_error: str) -> list[Any]:
+    def many(self, items: Iterable[str | bytes], on_error: str, errors: ErrorList[Any] | None = None) -> list[Any]:
         """Return the results in order.
 
         :param on_error: ``"raise"`` an error for the first item without a result, or return :data:`None` for each
             (``"none"``)
+        :param errors: receives the error of each item without a result
         :raises IdentifierError: an item has no result, under ``"raise"``; :exc:`PathError` for a path
-        :raises TypeError: ``items`` is a single string, or an item is neither ``str`` nor ``bytes``
+        :raises TypeError: ``items`` is a single string or not iterable, or an item is neither ``str`` nor ``bytes``
         :raises ValueError: ``on_error`` is unknown
         """
-        if on_error not in ("raise", "none"):
-            raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
+        _check(on_error)
         if isinstance(items, (str, bytes)):
             raise TypeError(f"expected an iterable of str or bytes, not a single {type(items).__name__}")
         results: list[Any] = []
@@ -64,31 +89,19 @@ class BoundKernel:
             texts = packed.to_texts()
             for index, code, position in faults:
                 item = sequence[start + index]
-                if on_error == "raise" or not isinstance(item, (str, bytes)):
-                    raise self.error_of(item, len(results) + index, code, position)
+                if on_error == "raise" or errors is not None or not isinstance(item, (str, bytes)):
+                    self._refuse(self.error_of(item, len(results) + index, code, position), on_error, errors)
                 texts[index] = None
             results += texts
         return results
 
-    def column(self, column: Any, on_error: str, field: str | None, threads: int) -> StringColumn:
-        """Return the results for the items of an Arrow column."""
-        from pressmark.arrow import StringColumn, map_column
-
-        results, _ = map_column(self.kernels, self.kernel, self.error_of, column, on_error, field, threads)
-        return StringColumn(self.kernels, results, threads)
-
-    def table(self, column: Any, on_error: str, field: str | None, threads: int, identifier_last: bool) -> StringTable:
-        """Return identifiers and paths, one of which is an Arrow column.
-
-        :param identifier_last: the kernel returns identifiers
-        """
-        from pressmark.arrow import StringTable, map_column
-
-        results, items = map_column(
-            self.kernels, self.kernel, self.error_of, column, on_error, field, threads, keep=True
-        )
-        identifiers, paths = (results, items) if identifier_last else (items, results)
-        return StringTable(self.kernels, identifiers, paths, threads)
+    @staticmethod
+    def _refuse(error: Exception, on_error: str, errors: ErrorList[Any] | None) -> None:
+        """Raise the error of an item, or add it to ``errors``; an item of another type is an error of the caller."""
+        if on_error == "raise" or isinstance(error, TypeError):
+            raise error
+        if errors is not None:
+            errors.append(error)
 
     def _run(
         self, items: Sequence[str | bytes], start: int = 0, stop: int = 1
@@ -112,12 +125,22 @@ class BoundKernel:
         return self.error(item, index, reason(code, position, item, self.layout))
 
 
+def _check(on_error: str) -> None:
+    if on_error not in ("raise", "none"):
+        raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
+
+
 def _blocks(items: Iterable[str | bytes]) -> Iterator[tuple[Sequence[str | bytes], int]]:
     """Yield sequences with the start of a block in each: a list or tuple is not copied."""
     if isinstance(items, (list, tuple)):
         for start in range(0, len(items), BLOCK_ITEMS):
             yield items, start
         return
+    if not isinstance(items, Iterable):
+        advice = "; call .collect() first" if callable(getattr(items, "collect", None)) else ""
+        raise TypeError(
+            f"expected str, bytes, an iterable of them or an Arrow column, not {type(items).__name__}{advice}"
+        )
     iterator = iter(items)
     while block := list(islice(iterator, BLOCK_ITEMS)):
         yield block, 0

@@ -107,7 +107,7 @@ def identifier_blocks(
     """Yield identifiers in blocks.
 
     ``ids`` is the path (:class:`os.PathLike`) or the binary stream of a file of lines, an Arrow column (see
-    :meth:`Layout.map_arrow`), a :class:`StringColumn`, or an iterable of ``str`` and ``bytes``. It is read once, and
+    :meth:`Layout.map`), a :class:`StringColumn`, or an iterable of ``str`` and ``bytes``. It is read once, and
     lazily.
 
     :param field: the column of an Arrow table

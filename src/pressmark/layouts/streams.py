@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from pressmark.fs.gzipped import packed, unpacked
 from pressmark.layouts.batch import BoundKernel
+from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.threads import Threads, resolve_threads
+
+if TYPE_CHECKING:
+    from pressmark.arrow import ErrorList
 
 __all__ = [
     "ItemFile",
@@ -24,7 +28,7 @@ __all__ = [
 ]
 
 ItemFile = str | os.PathLike[str] | BinaryIO
-LineErrors = Literal["raise", "skip", "empty"]
+LineErrors = Literal["raise", "skip", "none"]
 
 BLOCK_BYTES = 1 << 20  # 1 MiB: read, cut at the last delimiter, mapped and written at once
 # A block of empty lines would have a million items, each of which may fail and wait to be reported.
@@ -32,7 +36,7 @@ BLOCK_ITEMS = 1 << 16
 
 
 class LineCounts(NamedTuple):
-    """The result of ``map_lines``, ``unmap_lines`` and ``map_file`` of a layout, and their progress.
+    """The result of ``map_file`` of a layout.
 
     :ivar items: number of items, including failed ones
     :ivar failed: number of items that failed
@@ -44,6 +48,10 @@ class LineCounts(NamedTuple):
     failed: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
+
+    def event(self) -> ProgressEvent:
+        """Return the counts so far as an event."""
+        return ProgressEvent(items=self.items, bytes=self.bytes_read, failed=self.failed)
 
 
 class _Passed(NamedTuple):
@@ -60,8 +68,8 @@ def check_on_error(on_error: str) -> None:
 
     :raises ValueError: ``on_error`` is unknown
     """
-    if on_error not in ("raise", "skip", "empty"):
-        raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'empty'")
+    if on_error not in ("raise", "skip", "none"):
+        raise ValueError(f"on_error={on_error!r}: expected 'raise', 'skip' or 'none'")
 
 
 def pass_lines(
@@ -73,10 +81,10 @@ def pass_lines(
     on_error: LineErrors,
     both: bool,
     identifier_last: bool,
-    on_failure: Callable[[Any], None] | None,
-    on_progress: Callable[[LineCounts], None] | None,
+    errors: ErrorList[Any] | None,
+    progress: Progress | None,
 ) -> LineCounts:
-    """Write the result of every item of ``src`` to ``dst``: see ``Layout.map_lines``.
+    """Write the result of every item of ``src`` to ``dst``: see ``Layout.map_file``.
 
     :param identifier_last: the kernel returns identifiers, so that ``both`` must swap the columns
     :raises ValueError: ``delimiter`` or ``on_error`` is invalid
@@ -105,16 +113,16 @@ def pass_lines(
             error = bound.error_of(item, counts.items + index, code, position)
             if on_error == "raise":
                 raise error
-            if on_failure is not None:
-                on_failure(error)
+            if errors is not None:
+                errors.append(error)
         counts = LineCounts(
             counts.items + passed.items,
             counts.failed + len(passed.failures),
             counts.bytes_read + passed.bytes_read,
             counts.bytes_written + len(passed.lines),
         )
-        if on_progress is not None:
-            on_progress(counts)
+        if progress is not None:
+            progress(counts.event())
 
     def is_short(part: tuple[bytes, int, bool]) -> bool:
         """Return whether a block comes from a pipe or a terminal, whose writer may wait for the result."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import IdentifierError, PathError
 from pressmark.layouts.batch import BoundKernel
 from pressmark.layouts.streams import LineCounts, LineErrors, check_on_error, pass_lines
+from pressmark.progress_event import Progress
 from pressmark.tabular.columns import Column
 from pressmark.tabular.tables import Block, open_table, open_writer
 from pressmark.threads import resolve_threads
+
+if TYPE_CHECKING:
+    from pressmark.arrow import ErrorList
 
 __all__ = ["map_table"]
 
@@ -25,8 +28,8 @@ def map_table(
     column: Column,
     on_error: LineErrors,
     threads: int | None,
-    on_failure: Callable[[Any], None] | None,
-    on_progress: Callable[[LineCounts], None] | None,
+    errors: ErrorList[Any] | None,
+    progress: Progress | None,
 ) -> LineCounts:
     """Write a table with the results of a column as a new last column: see ``Layout.map_file``.
 
@@ -44,14 +47,14 @@ def map_table(
             failed, kept, stop = _failures(block, on_error)
             writer.write(block, kept)
             for index in failed:
-                if on_failure is not None:
-                    on_failure(_error(bound, block, index))
+                if errors is not None:
+                    errors.append(_error(bound, block, index))
             if stop is not None:
                 raise _error(bound, block, stop)
             items, failures = counts.items + len(block), counts.failed + len(failed)
             counts = LineCounts(items, failures, reader.source.bytes_read, writer.bytes_written)
-            if on_progress is not None:
-                on_progress(counts)
+            if progress is not None:
+                progress(counts.event())
         writer.finish()
     except BaseException:
         writer.abandon()
@@ -102,7 +105,7 @@ class _Mapper:
                 break
         else:
             return self._one_by_one(items, range(len(items)))
-        failed: list[int] = []
+        errors: list[Any] = []
         written = io.BytesIO()
         # One thread is done with a block before others would start.
         pass_lines(
@@ -111,15 +114,16 @@ class _Mapper:
             written,
             delimiter,
             1,
-            "empty",
+            "none",
             False,
             False,
-            lambda error: failed.append(error.index),
+            errors,
             None,
         )
         results = written.getvalue().split(delimiter)
         results.pop()
-        if failed:
+        if errors:
+            failed = [error.index for error in errors]
             # Map them again one by one: a result that contains the delimiter is valid here.
             again, faults = self._one_by_one(items, failed)
             for index, result in zip(failed, again, strict=True):
@@ -129,7 +133,10 @@ class _Mapper:
 
     def array(self, array: Any) -> Any:
         """Return the ``StringColumn`` of an Arrow array; null for null and for items without result."""
-        return self._bound.column(array, "none", None, self._threads)
+        from pressmark.arrow import map_column  # other tables have no arrays
+
+        bound = self._bound
+        return map_column(bound.kernels, bound.kernel, bound.error_of, array, "none", None, self._threads)
 
     def reason(self, item: bytes | str) -> str:
         """Return the reason why ``item`` has no result."""

@@ -17,13 +17,13 @@ from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
 from pressmark.migrate.options import Options
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 __all__ = ["PHASES", "Migrate", "OnEvent", "Remove", "Verify"]
 
 #: The phases of a migration: ``plan`` while planning, ``remove`` and ``prune`` only with ``move``.
 PHASES = ("plan", "run", "remove", "prune", "merge", "verify")
-OnEvent = Callable[[Progress], object]
+OnEvent = Callable[[ProgressEvent], object]
 
 # Called for each object that is done, with the number of bytes to count.
 _OnObject = Callable[[int], object]

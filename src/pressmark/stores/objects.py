@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pressmark.errors import StoreError
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 __all__ = [
     "CopyMode",
@@ -57,7 +57,7 @@ class RepairStep(NamedTuple):
     names: tuple[bytes, ...] = ()
 
 
-Event = Progress | RepairStep
+Event = ProgressEvent | RepairStep
 OnEvent = Callable[[Event], object]
 
 

@@ -18,7 +18,7 @@ from pressmark.fs.file_errors import kind_of_error
 from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.names import decode_fs, encode_fs, is_partial
 from pressmark.fs.staging import LOCK, leftovers
-from pressmark.reports import Problem, Progress, Report
+from pressmark.reports import Problem, ProgressEvent, Report
 from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
 from pressmark.stores.problems import problem
 from pressmark.threads import require_use
@@ -162,7 +162,7 @@ class RunningReport:
 
     def _report_progress(self) -> None:
         if self._on_event is not None:
-            self._on_event(Progress(items=self.report.counts["objects"], failed=len(self.report.problems)))
+            self._on_event(ProgressEvent(items=self.report.counts["objects"], failed=len(self.report.problems)))
 
 
 # --- files that cannot be read ----------------------------------------------------------------------------------------

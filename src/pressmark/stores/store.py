@@ -286,7 +286,7 @@ class Store(ChangedStore):
 
         :param digests: also read the files and compare them with the digests in the store
         :param threads: as for :meth:`objects`
-        :param on_event: called with :class:`~pressmark.reports.Progress`: objects checked, and problems found
+        :param on_event: called with :class:`~pressmark.reports.ProgressEvent`: objects checked, and problems found
         :param on_problem: called with each problem when it is found; the report contains them as well
         :param ignore: globs of names to ignore
         :raises StoreError: the store cannot be read

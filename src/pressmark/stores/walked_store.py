@@ -258,7 +258,7 @@ class CopyingWriter(StagingWriter[StagedCopy]):
         layout = self._store.layout
         assert layout is not None
         above = [os.path.dirname(staged.destination) for staged in objects]
-        for staged, text in zip(objects, layout.unmap_paths(above, on_error="none"), strict=True):
+        for staged, text in zip(objects, layout.unmap(above, on_error="none"), strict=True):
             staged.text = text
 
     def _begin_turn(self) -> None:

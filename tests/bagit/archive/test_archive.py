@@ -30,7 +30,7 @@ from pressmark.bagit.archive.members import clean_name
 from pressmark.bagit.archive.unpack import unpack
 from pressmark.errors import ArchiveError, BagError, SpillError
 from pressmark.fs.moves import remove_tree
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.effort import LONG
 
 from ..bags import Sketch
@@ -129,7 +129,7 @@ def test_large_files_are_hashed_in_pieces(tmp_path: Path, threads: int | None) -
         events: list[object] = []
         report = validate_archive(archive, threads=threads, on_event=events.append)
         assert (report.problems, report.counts["bytes"]) == ([], 3_000_000)
-        assert all(isinstance(event, Progress) for event in events)
+        assert all(isinstance(event, ProgressEvent) for event in events)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs links and pipes")

@@ -21,7 +21,7 @@ from pressmark.bagit.bag import Bag
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 from pressmark.fs import beneath as ways
-from pressmark.reports import Progress, Report
+from pressmark.reports import ProgressEvent, Report
 from support.effort import repeats
 
 from ..bags import Sketch, digest, tree
@@ -157,8 +157,8 @@ def test_events(server: Server, tmp_path: Path) -> None:
     events: list[Any] = []
     finish(bag, on_event=events.append)
     size = sum(map(len, FILES.values()))
-    assert events[0] == Progress("fetch", of_items=6, of_bytes=size)
-    assert events[-1] == Progress("fetch", 6, size - len(FILES[b"data/1/file"]), 1, 6, size)
+    assert events[0] == ProgressEvent("fetch", of_items=6, of_bytes=size)
+    assert events[-1] == ProgressEvent("fetch", 6, size - len(FILES[b"data/1/file"]), 1, 6, size)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -174,7 +174,7 @@ def test_progress_during_a_download(server: Server, tmp_path: Path, threads: int
         handler.wfile.write(body[-1:])
 
     def on_event(event: object) -> None:
-        if isinstance(event, Progress) and event.bytes >= len(body) - 1:
+        if isinstance(event, ProgressEvent) and event.bytes >= len(body) - 1:
             seen.set()
 
     server.answer("/data/large", answer)
@@ -672,7 +672,7 @@ def test_an_interrupted_run_ends_within_a_moment(server: Server, tmp_path: Path,
         server.answer(f"/{path.decode()}", answer)
 
     def on_event(event: object) -> None:
-        if isinstance(event, Progress):
+        if isinstance(event, ProgressEvent):
             raise KeyboardInterrupt
 
     begun = time.monotonic()

@@ -15,7 +15,7 @@ from pressmark.bagit.validation import validate as one_by_one
 from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
 from pressmark.errors import BagError
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 from support.effort import repeats
 from support.users import OTHER, as_user, needs_users
 
@@ -196,10 +196,12 @@ def test_small_bags_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(one_by_one, "BagDirectory", no_more)
     told: list[Problem] = []
-    events: list[Progress] = []
+    events: list[ProgressEvent] = []
     assert validate(bag, on_problem=told.append, on_event=events.append) == expected["full"]
     assert told == expected["full"].problems
-    assert events == [Progress(items=6, bytes=sum(file.stat().st_size for file in bag.rglob("*") if file.is_file()))]
+    assert events == [
+        ProgressEvent(items=6, bytes=sum(file.stat().st_size for file in bag.rglob("*") if file.is_file()))
+    ]
     assert validate(bag, level="complete", read="sequential") == expected["complete"]
     assert validate(bag, keep=0).summary() == {**expected["full"].summary(), "omitted": 1}
     with pytest.raises(ValueError, match="threads=-1"):

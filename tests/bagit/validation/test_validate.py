@@ -20,7 +20,7 @@ from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.in_memory import check_in_memory
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Ledger
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 from support.implementations import Implementation
 from support.users import OTHER, as_user, needs_users
 
@@ -306,7 +306,7 @@ def test_bounded_report(tmp_path: Path) -> None:
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress adds up over payload and tag files, and is also reported if nothing is read."""
     bag = Sketch(tag_algorithms=["md5"]).write(tmp_path / "bag")
-    events: list[Progress] = []
+    events: list[ProgressEvent] = []
     from_disk(bag, on_event=events.append)
     assert [one.items for one in events] == sorted(one.items for one in events)
     assert events[-1].items == 2 + 3
@@ -318,7 +318,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events.clear()
     size = sum(file.stat().st_size for file in bag.rglob("*") if file.is_file())
     validate(bag, on_event=events.append)
-    assert events == [Progress(items=6, bytes=size)]
+    assert events == [ProgressEvent(items=6, bytes=size)]
 
 
 # --- nothing outside of the bag, and nothing that blocks ----------------------------------------------------------
@@ -742,7 +742,7 @@ def test_interrupted_run_is_resumed(
     seen = 0
     monkeypatch.setattr("pressmark.fixity.pool.PROGRESS_EVERY", 0)
 
-    def interrupt(event: Progress) -> None:
+    def interrupt(event: ProgressEvent) -> None:
         nonlocal seen
         seen = event.items
         if seen > 20:

@@ -31,7 +31,7 @@ from pressmark.fixity.copying import Copying
 from pressmark.fs import changes
 from pressmark.fs.staging import NewPath
 from pressmark.fs.steps import ALONE, MAKE, WRITE, Step
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.events import at, stages
 from support.implementations import Implementation
 from support.steps import killed_between_moves, observed
@@ -195,9 +195,9 @@ def test_events(implementation: Implementation, way: Callable[..., Path], tmp_pa
     way(make(tmp_path / "s"), on_event=events.append)
     assert stages(events)[0::4] == ["examine", "move"]
     read = "hash" if way.name == "in place" else "copy"  # type: ignore[attr-defined]
-    of_reading = [event for event in events if isinstance(event, Progress) and event.stage == read]
-    assert of_reading[0] == Progress(read, of_items=4, of_bytes=6000)
-    assert of_reading[-1] == Progress(read, 4, 6000, of_items=4, of_bytes=6000)
+    of_reading = [event for event in events if isinstance(event, ProgressEvent) and event.stage == read]
+    assert of_reading[0] == ProgressEvent(read, of_items=4, of_bytes=6000)
+    assert of_reading[-1] == ProgressEvent(read, 4, 6000, of_items=4, of_bytes=6000)
 
 
 def test_tag_files(way: Callable[..., Path], tmp_path: Path) -> None:
@@ -695,7 +695,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
         create(source, tmp_path / "t")
     events: list[Event] = []
     bag = create(source, tmp_path / "t", on_event=events.append)
-    assert (bag.path, events) == (os.fsencode(tmp_path / "t"), [Progress("recover")])
+    assert (bag.path, events) == (os.fsencode(tmp_path / "t"), [ProgressEvent("recover")])
     assert sorted(os.listdir(tmp_path)) == ["s", "t"]
 
 
@@ -830,7 +830,7 @@ def test_a_ledger(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger:
         assert ledger.records == 4
         create(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=events.append)
-    assert not any(event.bytes for event in events if isinstance(event, Progress))
+    assert not any(event.bytes for event in events if isinstance(event, ProgressEvent))
     assert flaws(source) == []
 
 
@@ -861,7 +861,7 @@ def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
                 create(source, **options)  # type: ignore[arg-type]
         else:
             create(source, on_event=events.append)
-            assert events == [Progress("recover")]
+            assert events == [ProgressEvent("recover")]
         assert flaws(source) == []
 
 

@@ -23,7 +23,7 @@ from pressmark.bagit.writing.small_folders import list_small_folders, read_small
 from pressmark.errors import BagError
 from pressmark.fs import steps
 from pressmark.fs.steps import ALONE, FLUSH, MOVE, UNLINK, WRITE, Step
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.events import at
 from support.implementations import Implementation, use
 from support.preloading import preloadable
@@ -136,7 +136,7 @@ def test_the_bag_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, al
     one, other = tree(tmp_path / "one"), tree(tmp_path / "other")
     assert one == other
     assert os.stat(tmp_path / "one" / "s" / "data").st_mode == os.stat(tmp_path / "other" / "s" / "data").st_mode
-    kept = [[event for event in found if isinstance(event, Progress | Notice)] for found in events.values()]
+    kept = [[event for event in found if isinstance(event, ProgressEvent | Notice)] for found in events.values()]
     assert kept[0] == kept[1]
     assert len(events["one"]) == len(events["other"])
     opened = Bag.open(tmp_path / "one" / "s")

@@ -21,7 +21,7 @@ from pressmark.bagit.validation.validate import validate
 from pressmark.bagit.writing.update import algorithms_to_read
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from support.implementations import Implementation
 from support.steps import killed_between_moves
 from support.users import OTHER, as_user, needs_users
@@ -122,7 +122,7 @@ def test_adding_an_algorithm(implementation: Implementation, tmp_path: Path) -> 
         b"data/a.txt",
     ]
     assert flaws(bag) == []
-    assert Progress("hash", 2, 20, of_items=2) in events
+    assert ProgressEvent("hash", 2, 20, of_items=2) in events
 
 
 def rewrite_tag_manifest(bag: Path, *algorithms: str) -> None:
@@ -181,7 +181,7 @@ def test_a_ledger(tmp_path: Path) -> None:
         with Ledger(tmp_path / "l", names, ["b"]) as ledger:
             update(bag, info={"Title": title}, ledger=ledger, on_event=events.append)
         assert flaws(bag) == []
-    assert [event for event in events if isinstance(event, Progress)][-1].bytes == 0
+    assert [event for event in events if isinstance(event, ProgressEvent)][-1].bytes == 0
 
 
 # --- payload ----------------------------------------------------------------------------------------------------------
@@ -679,7 +679,7 @@ def test_an_interrupted_update(tmp_path: Path) -> None:
             Bag.open(bag)
         events: list[Event] = []
         found = update(bag, on_event=events.append, **options)
-        assert events[0] == Progress("recover")
+        assert events[0] == ProgressEvent("recover")
         assert (len(events) == 1) == (options == {"add": "md5"})
         assert found.algorithms == (("md5", "sha512") if number == 0 else ("md5", "sha256", "sha512"))
         assert flaws(bag) == []

@@ -22,7 +22,7 @@ from pressmark.fs.atomic import temporary
 from pressmark.jobs import WorkFolder
 from pressmark.migrate.planning import conflicts as refusals
 from pressmark.migrate.planning.planner import make_plan
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 from ..stores_to_migrate import QUICK, known_rows, layout_or_none, listed, made, refused, targets, warnings
 
@@ -52,7 +52,7 @@ HOSTILE = [
 
 def test_a_plan_says_where_every_object_is_and_goes(source: Path, tmp_path: Path) -> None:
     made(source, HATHI, {"one.txt": b"1", "sub/two.bin": b"22" * 3000})
-    events: list[Progress] = []
+    events: list[ProgressEvent] = []
     plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", on_event=events.append)
     assert (plan.objects, plan.files, plan.bytes) == (5, 10, 5 * 6001)
     assert plan.work == str(tmp_path / "root.migration")
@@ -63,7 +63,7 @@ def test_a_plan_says_where_every_object_is_and_goes(source: Path, tmp_path: Path
     one = by_id["mdp.39015013764785"]
     assert one.target == "b0f/42b/ed2/mdp%2e39015013764785".replace("b0f/42b/ed2", one.target[:11])
     assert (one.files, one.bytes, one.encapsulation) == (2, 6001, "mdp,39015013764785")
-    assert events[-1] == Progress("plan", items=5, bytes=5 * 6001)
+    assert events[-1] == ProgressEvent("plan", items=5, bytes=5 * 6001)
     assert not (tmp_path / "root").exists()
 
 

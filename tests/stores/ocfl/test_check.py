@@ -14,7 +14,7 @@ import pytest
 
 from pressmark.fs.names import encode_fs
 from pressmark.layouts import list_layouts
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 from pressmark.stores.objects import RepairStep
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl.declarations import REGISTERED
@@ -205,7 +205,7 @@ def test_each_object_has_its_result(root: OcflRoot) -> None:
     assert [result.path for result in results] == [record.path for record in root.objects()]
     assert {result.id for result in results if result.problems} == {IDENTIFIERS[1]}
     assert report.counts == {"objects": 11, "files": 19, "bytes": 55}
-    assert events[-1] == Progress(items=11, failed=len(report.problems))
+    assert events[-1] == ProgressEvent(items=11, failed=len(report.problems))
     advice = [problem for problem in report.problems if problem.kind == "inventory-advice"]
     assert sorted(re.findall("W[0-9]+", " ".join(problem.message for problem in advice))) == ["W004", "W007"]
     assert all("7 objects" in problem.message for problem in advice)

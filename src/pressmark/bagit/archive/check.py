@@ -31,7 +31,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.outcomes import FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
-from pressmark.reports import ERROR, Problem, Progress
+from pressmark.reports import ERROR, Problem, ProgressEvent
 from pressmark.threads import Threads
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def validate_archive(
     stream: BinaryIO | None = None,
     limits: Limits = Limits(),  # noqa: B008, immutable
     keep: int = KEEP,
-    on_event: Callable[[Progress], object] | None = None,
+    on_event: Callable[[ProgressEvent], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> BagReport:
     """Validate a serialized bag; return a report of all problems. Nothing is unpacked.
@@ -72,7 +72,7 @@ def validate_archive(
         manifests have no algorithms but md5, sha1, sha256 and sha512. ``path`` is its name in messages
     :param limits: limits for reading the archive
     :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
-    :param on_event: called with :class:`~pressmark.reports.Progress`; its bytes are those of the archive
+    :param on_event: called with :class:`~pressmark.reports.ProgressEvent`; its bytes are those of the archive
     :param on_problem: called with each problem
     :raises BagError: the archive cannot be opened or read, or is not supported as a stream
     :raises SpillError: a temporary file cannot be written or read
@@ -143,7 +143,7 @@ def _read(
     level: str,
     pool: Threads | None,
     threads: int | None,
-    on_event: Callable[[Progress], object] | None,
+    on_event: Callable[[ProgressEvent], object] | None,
     report_problems: ReportProblems,
     stack: ExitStack,
 ) -> tuple[MemberTable, Members]:

@@ -37,7 +37,7 @@ from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.writing.options import source_date_epoch
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_file
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.threads import Threads
 
 __all__ = ["NewArchive", "modification_time", "new_archive"]
@@ -129,7 +129,7 @@ def new_archive(destination: bytes, time: int, threads: int, on_event: Listener)
             except BaseException:
                 archive.abandon()
                 raise
-            on_event(Progress("move"))
+            on_event(ProgressEvent("move"))
             file.flush()
             flush_file(file.fileno())
         publish(hidden, _FILE, place, "archive")

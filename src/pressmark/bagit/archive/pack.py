@@ -29,7 +29,7 @@ from pressmark.bagit.writing.options import Path
 from pressmark.errors import BagError
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.names import is_inside
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.threads import resolve_threads
 
 __all__ = ["pack", "pack_bag"]
@@ -72,7 +72,7 @@ def pack_bag(path: bytes, destination: bytes, threads: int | None, on_event: Lis
             raise BagError(destination, "destination is inside the bag; choose another destination")
         time = modification_time(BagTags.open(path).info.all("Bagging-Date"))
         with new_archive(destination, time, count, on_event) as archive:
-            on_event(Progress("examine"))
+            on_event(ProgressEvent("examine"))
             verdict = Verdict(on_event)
             packer = _Packer(base, archive, verdict, on_event)
             check_files(base, verdict.report, verdict.add, packer.pack)
@@ -101,7 +101,7 @@ class _Packer:
         others = {match.path: match.digests for match in matcher.matches() if match.respelled}
         if self._verdict.is_invalid or self._is_incomplete(tag_files):
             return
-        self._send(Progress("pack", of_items=matcher.nfiles + matcher.tag_files, of_bytes=matcher.nbytes))
+        self._send(ProgressEvent("pack", of_items=matcher.nfiles + matcher.tag_files, of_bytes=matcher.nbytes))
         files = _Files(self._base, tag_files, others, self._archive, self._verdict)
 
         def tasks() -> Iterator[tuple[Match, PackTask]]:

@@ -18,7 +18,7 @@ from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome
 from pressmark.fs.beneath import Opener
 from pressmark.fs.file_errors import kind_of_mode
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 __all__ = ["PackTask", "pack_files"]
 
@@ -42,7 +42,7 @@ def pack_files(
     tasks: Iterable[tuple[Key, PackTask]],
     archive: NewArchive,
     options: OpenOptions,
-    on_event: Callable[[Progress], object],
+    on_event: Callable[[ProgressEvent], object],
 ) -> Generator[tuple[Key, Outcome], None, None]:
     """Add files to an archive, and yield the key and outcome of each, in order; the paths are those of the sources.
 
@@ -69,7 +69,7 @@ def _with_digests(packed: tuple[Key, Outcome], digests: dict[str, str]) -> tuple
 
 class _Packer:
     def __init__(
-        self, archive: NewArchive, options: OpenOptions, opener: Opener, on_event: Callable[[Progress], object]
+        self, archive: NewArchive, options: OpenOptions, opener: Opener, on_event: Callable[[ProgressEvent], object]
     ) -> None:
         self._archive = archive
         self._options = options
@@ -80,7 +80,7 @@ class _Packer:
 
     def report(self) -> None:
         """Send the progress."""
-        self._on_event(Progress(items=self._files, bytes=self._bytes, failed=self._failed))
+        self._on_event(ProgressEvent(items=self._files, bytes=self._bytes, failed=self._failed))
 
     def pack(self, task: PackTask, stream: DigestStream) -> Outcome:
         """Add a file, and return its outcome, without digests."""

@@ -27,7 +27,7 @@ from pressmark.fixity.hasher import NEW
 from pressmark.fixity.outcomes import PROGRESS_EVERY, FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.fs.names import is_junk
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 __all__ = ["Members", "listed_algorithms", "read_members"]
 
@@ -49,7 +49,7 @@ def read_members(
     into: bytes | None = None,
     threads: int | None = None,
     report_problems: ReportProblems,
-    on_event: Callable[[Progress], object] | None = None,
+    on_event: Callable[[ProgressEvent], object] | None = None,
 ) -> Members:
     """Read all members of an archive.
 
@@ -62,7 +62,7 @@ def read_members(
         are read
     :param into: path of a new directory, which receives the content of the top-level directory
     :param threads: number of threads that read members of zip files; :data:`None` for one per core
-    :param on_event: called with :class:`~pressmark.reports.Progress` of the stage
+    :param on_event: called with :class:`~pressmark.reports.ProgressEvent` of the stage
     :raises ArchiveError: the archive is damaged, or exceeds a limit
     :raises BagError: it cannot be read
     :raises OSError: a file cannot be written
@@ -93,7 +93,7 @@ class Members:
         algorithms: tuple[str, ...] | None,
         into: bytes | None,
         report_problems: ReportProblems,
-        on_event: Callable[[Progress], object] | None,
+        on_event: Callable[[ProgressEvent], object] | None,
     ) -> None:
         self.top: bytes | None = None
         self._archive = archive
@@ -351,11 +351,11 @@ class Members:
     # --- progress -----------------------------------------------------------------------------------------------------
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> ProgressEvent:
         """Number of files with digests, and of bytes that were read for them."""
         # Zip files are not read from begin to end.
         is_unpacked_zip = self._into is not None and self._archive.format == "zip"
-        return Progress(items=self._files, bytes=self._bytes if is_unpacked_zip else self._archive.position)
+        return ProgressEvent(items=self._files, bytes=self._bytes if is_unpacked_zip else self._archive.position)
 
     def _report_if_due(self) -> None:
         if self._on_event is not None and monotonic() >= self._next_event:

@@ -39,7 +39,7 @@ from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.validation.validate import validate
 from pressmark.bagit.writing.options import Path
 from pressmark.errors import ArchiveError, BagError
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["unpack", "unpack_bag"]
@@ -96,7 +96,7 @@ def unpack_bag(
         bag = os.path.join(hidden.inside, _BAG)
         pool = stack.enter_context(Threads(count, "pressmark-digests")) if count > 1 else None
         table = stack.enter_context(MemberTable(archive))
-        on_event(Progress("unpack", of_bytes=None if archive.format == "zip" else archive.size))
+        on_event(ProgressEvent("unpack", of_bytes=None if archive.format == "zip" else archive.size))
         try:
             members = read_members(
                 archive,
@@ -115,7 +115,7 @@ def unpack_bag(
         assert members.top is not None
         if members.lacking():
             # The digests that are known do not suffice.
-            on_event(Progress("hash"))
+            on_event(ProgressEvent("hash"))
             report = validate(bag, threads=count, keep=0, on_event=on_event, on_problem=lambda one: verdict.add([one]))
             verdict.report.counts.update(report.counts)
         else:
@@ -127,7 +127,7 @@ def unpack_bag(
             with BagDirectory(bag) as base:
                 check_files(base, verdict.report, verdict.add, verify_written)
         verdict.raise_if_invalid(path, "nothing was unpacked")
-        on_event(Progress("move"))
+        on_event(ProgressEvent("move"))
         flush_staging(hidden)
         publish(hidden, _BAG, place, "bag")
     return verdict.report

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from pressmark.errors import BagError
 from pressmark.fs.file_errors import raising
 from pressmark.fs.owners import UntrustedError
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.fixity.copying import Copying
@@ -32,7 +32,7 @@ class Notice(NamedTuple):
 #: What a change tells. The stages of its progress are ``examine`` the names; ``hash``, ``copy``, ``pack``, ``unpack``
 #: or ``fetch`` the payload; ``tag``: write the tag files; ``check`` for concurrent changes; ``move`` everything into
 #: place; and ``recover``: an interrupted run was finished.
-Event: TypeAlias = "Progress | Notice | Copying"
+Event: TypeAlias = "ProgressEvent | Notice | Copying"
 Listener = Callable[[Event], object]
 
 
@@ -40,11 +40,11 @@ def with_stages(on_event: Listener | None) -> Listener:
     """Return a listener that adds the current stage and its totals to progress without a stage."""
     if on_event is None:
         return lambda _event: None
-    stage = Progress()
+    stage = ProgressEvent()
 
     def report(event: Event) -> None:
         nonlocal stage
-        if isinstance(event, Progress):
+        if isinstance(event, ProgressEvent):
             if event.stage:
                 stage = event
             else:

@@ -37,7 +37,7 @@ from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import PROGRESS_EVERY
 from pressmark.fs.beneath import READ, Directory, close_directory, land, open_or_make, require_regular
 from pressmark.fs.durable import exists, flush_directory
-from pressmark.reports import ERROR, Problem, Progress, Report
+from pressmark.reports import ERROR, Problem, ProgressEvent, Report
 from pressmark.threads import Threads, require_use
 
 __all__ = ["complete"]
@@ -87,7 +87,7 @@ def complete(
     :param timeout: seconds without data after which a connection fails
     :param certificates: a file with the certificates to trust instead of the system's
     :param verify: also verify the checksums of the files that are present
-    :param on_event: called with :class:`~pressmark.reports.Progress` of the stage ``fetch``, in the calling thread
+    :param on_event: called with :class:`~pressmark.reports.ProgressEvent` of the stage ``fetch``, in the calling thread
     :param on_problem: called with each problem, in the order of fetch.txt
     :return: a report with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``
     :raises BagError: the bag cannot be opened or written to, another run is changing it, or urllib3 is missing
@@ -146,7 +146,7 @@ class _Run:
         self._verify = verify
         self._ending = ending
         self._on_event = on_event
-        self._progress = Progress("fetch")
+        self._progress = ProgressEvent("fetch")
         self._on_problem = on_problem
         self._base = ending.enter_context(BagDirectory(bag.path))
         self._report = BagReport(level="fetch")
@@ -334,7 +334,7 @@ class _Run:
                 files += 1
                 size += entry.length or 0
                 open_ended = open_ended or entry.length is None
-        self._progress = Progress("fetch", of_items=files, of_bytes=None if open_ended else size)
+        self._progress = ProgressEvent("fetch", of_items=files, of_bytes=None if open_ended else size)
         self._on_event(self._progress)
 
     def _report_if_due(self) -> None:

@@ -22,7 +22,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.disk_queue import DiskQueue
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -64,7 +64,7 @@ def verify(
     matcher: FileMatcher,
     reading: Reading,
     report_problems: ReportProblems,
-    before: Progress = Progress(),  # noqa: B008, immutable
+    before: ProgressEvent = ProgressEvent(),  # noqa: B008, immutable
 ) -> None:
     """Read all listed files of a bag, and report those that differ from their manifests.
 
@@ -88,7 +88,7 @@ def verify(
             return
         first = now
 
-        def add(event: Progress) -> None:
+        def add(event: ProgressEvent) -> None:
             nonlocal now
             now = first.plus(event.items, event.bytes, event.failed)
             if reading.on_event is not None:
@@ -133,7 +133,7 @@ def check_files(
     *,
     lenient: bool = False,
     links: str = "inside",
-    on_event: Callable[[Progress], object] | None = None,
+    on_event: Callable[[ProgressEvent], object] | None = None,
 ) -> TagFiles:
     """Check the files of a bag at the level of the report; see :func:`pressmark.bagit.validate`.
 

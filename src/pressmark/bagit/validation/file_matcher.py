@@ -17,7 +17,7 @@ from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import quoted
 from pressmark.fixity.outcomes import PROGRESS_EVERY
 from pressmark.fs.disk_queue import DiskQueue
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 __all__ = ["FileMatcher"]
 
@@ -50,7 +50,7 @@ class FileMatcher:
         """Return the counts of a report."""
         return {"files": self.nfiles, "bytes": self.nbytes, "tag_files": self.tag_files}
 
-    def run(self, on_event: Callable[[Progress], object] | None) -> None:
+    def run(self, on_event: Callable[[ProgressEvent], object] | None) -> None:
         """Check all files without reading them."""
         next_progress = monotonic() + PROGRESS_EVERY
         matches = self.matches() if self._tag_files.level != "oxum" else self._entries()
@@ -59,7 +59,7 @@ class FileMatcher:
                 self._check_readable(found.path, found.real)
             if on_event is not None and monotonic() >= next_progress:
                 next_progress = monotonic() + PROGRESS_EVERY
-                on_event(Progress(items=self.nfiles + self.tag_files))
+                on_event(ProgressEvent(items=self.nfiles + self.tag_files))
 
     def matches(self) -> Iterator[Match]:
         """Yield each file that a manifest lists, with its checksums; report problems of the others."""

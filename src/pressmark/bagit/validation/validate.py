@@ -18,7 +18,7 @@ from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError, SpillError
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile import Profile
@@ -42,7 +42,7 @@ def validate(
     ledger: AnyLedger | None = None,
     profile: Profile | None = None,
     keep: int = KEEP,
-    on_event: Callable[[Progress], object] | None = None,
+    on_event: Callable[[ProgressEvent], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> BagReport:
     """Validate a bag; return a report of all problems.
@@ -84,7 +84,7 @@ def validate_many(
     read: str = "parallel",
     profile: Profile | None = None,
     keep: int = KEEP,
-    on_event: Callable[[Progress], object] | None = None,
+    on_event: Callable[[ProgressEvent], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> Iterator[BagReport | BagError | SpillError]:
     """Validate many bags; yield the report of each, in order, or the error that prevented it.
@@ -117,7 +117,7 @@ class _Validation(NamedTuple):
     order: str
     profile: Profile | None
     keep: int
-    on_event: Callable[[Progress], object] | None
+    on_event: Callable[[ProgressEvent], object] | None
     on_problem: Callable[[Problem], object] | None
 
     def in_memory(self, paths: Iterable[bytes]) -> Generator[PlainBag | None]:
@@ -146,7 +146,7 @@ class _Validation(NamedTuple):
             report_problems(self.profile.check(found.tags))
         if self.on_event is not None:
             counts = found.counts
-            self.on_event(Progress(items=counts["files"] + counts["tag_files"], bytes=found.size))
+            self.on_event(ProgressEvent(items=counts["files"] + counts["tag_files"], bytes=found.size))
         return report
 
     def read(self, path: AnyPath, ledger: AnyLedger | None = None) -> BagReport:

@@ -41,7 +41,7 @@ from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.changes import Change, Moves, commit, enter, leave
 from pressmark.fs.durable import exists
 from pressmark.fs.names import decode_fs, is_inside
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 from pressmark.threads import ordered_map, resolve_threads
 
 __all__ = ["NewBag", "create_in_place", "create_together"]
@@ -85,7 +85,7 @@ def create_in_place(
                     raise BagError(file, "the tag file is inside the source directory; move it elsewhere first")
         with _entered(where) as entered:
             if entered.recovered is not None:
-                on_event(Progress("recover"))
+                on_event(ProgressEvent("recover"))
                 if entered.recovered == options.request(nested=nested):
                     return None
                 if entered.recovered.get("command") == "create":
@@ -244,7 +244,7 @@ class _Directory(Payload):
 
     def check_unchanged(self) -> None:
         super().check_unchanged()
-        self._on_event(Progress("move"))
+        self._on_event(ProgressEvent("move"))
 
     @abstractmethod
     def _outcomes(self) -> Outcomes:
@@ -337,7 +337,7 @@ class _SmallDirectory(_Directory):
         files = ((path, facts) for path, facts in self._entries if facts is not None)
         for (path, facts), digests in zip(files, self._digests, strict=True):
             yield path, Outcome(path, digests, *facts)
-        self._on_event(Progress(items=self.preflight.files, bytes=self.preflight.bytes))
+        self._on_event(ProgressEvent(items=self.preflight.files, bytes=self.preflight.bytes))
 
     def _names(self) -> list[bytes]:
         return [path for path, _facts in self._entries if b"/" not in path]

@@ -23,7 +23,7 @@ from pressmark.errors import BagError, ManifestError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifest_reader import read_manifest
 from pressmark.paths.folding import folded
-from pressmark.reports import ERROR, Problem, Progress
+from pressmark.reports import ERROR, Problem, ProgressEvent
 
 __all__ = ["create_from_lists"]
 
@@ -48,7 +48,7 @@ def create_from_lists(
     """
 
     def write(new: bytes) -> BagInfo:
-        on_event(Progress("examine"))
+        on_event(ProgressEvent("examine"))
         preflight = Preflight(options, on_event)
         entries = _read_entries(fetch, preflight)
         preflight.raise_if_refused(fetch)
@@ -71,7 +71,7 @@ def _write(
     os.makedirs(os.path.join(new, PAYLOAD))
     lengths = [entry.length for entry in entries]
     nbytes = None if None in lengths else sum(filter(None, lengths))
-    on_event(Progress("tag", of_items=len(entries), of_bytes=nbytes))
+    on_event(ProgressEvent("tag", of_items=len(entries), of_bytes=nbytes))
     options = options._replace(algorithms=algorithm_names(checksums[entries[0].path]))
     with closing(TagWriter(options, new)) as tags:
         for entry in entries:

@@ -24,7 +24,7 @@ from pressmark.fixity.outcomes import Content
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists, is_readable
 from pressmark.fs.names import decode_fs, is_inside
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 __all__ = [
     "APPEARED",
@@ -107,7 +107,7 @@ class Payload:
         :param destination: the future bag
         :raises BagError: the bag cannot be created
         """
-        self._on_event(Progress("examine"))
+        self._on_event(ProgressEvent("examine"))
         self._examine(destination)
         self.preflight.raise_if_refused(self.path)
 
@@ -127,7 +127,7 @@ class Payload:
 
         :raises SourceChangedError: a file was changed, added or removed
         """
-        self._on_event(Progress("check", of_items=self.preflight.files, of_bytes=self.preflight.bytes))
+        self._on_event(ProgressEvent("check", of_items=self.preflight.files, of_bytes=self.preflight.bytes))
         self.detector.compare(self.path, self._files_now())
 
     @abstractmethod

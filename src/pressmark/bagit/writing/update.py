@@ -35,7 +35,7 @@ from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.durable import exists
-from pressmark.reports import Problem, Progress
+from pressmark.reports import Problem, ProgressEvent
 
 __all__ = ["ADDED", "algorithms_to_read", "update_bag"]
 
@@ -75,7 +75,7 @@ def update_bag(
             BagTags.open(path)  # raises BagError
         change = stack.enter_context(BagChange(where))
         if change.recovered is not None:
-            on_event(Progress("recover"))
+            on_event(ProgressEvent("recover"))
             if change.recovered == options.request():
                 return
         with refusing(path, "nothing was changed"):
@@ -140,7 +140,7 @@ class _Update:
 
     def run(self) -> None:
         """Verify, write, and commit or refuse."""
-        self._on_event(Progress("examine"))
+        self._on_event(ProgressEvent("examine"))
         manifests = self._bag.manifests
         raised = self._options.payload and self._bag.version < VERSION
         self._rewrite |= raised or any(manifest_name(one.algorithm) != one.name for one in manifests if one.known)
@@ -149,10 +149,10 @@ class _Update:
         self._verify_tag_files(tag_files)
         self._raise_if_refused(compared=False)
         if self._options.payload:
-            self._on_event(Progress("hash", of_items=len(self._tag_files.payload)))
+            self._on_event(ProgressEvent("hash", of_items=len(self._tag_files.payload)))
             self._hash(jobs)
         self._raise_if_refused()
-        self._on_event(Progress("tag"))
+        self._on_event(ProgressEvent("tag"))
         self._stage([match for match in tag_files if not _is_tag_manifest(self._bag, match.path)])
 
     # --- findings ----------------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ class _Update:
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
         away = gone | {name for name in changed if exists(self._path(name))}
-        self._on_event(Progress("move"))
+        self._on_event(ProgressEvent("move"))
         self._change.commit(self._options.request(), away, changed)
 
     def _refuse_links(self, changed: Collection[bytes]) -> None:

@@ -42,7 +42,7 @@ from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
 from pressmark.fs.steps import write_new
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 __all__ = [
     "NewDirectory",
@@ -76,7 +76,7 @@ class PayloadReader:
         self._tags = tags
         self._on_event = on_event
         self._files = self._bytes = 0
-        on_event(Progress(stage, of_items=self._preflight.files, of_bytes=self._preflight.bytes))
+        on_event(ProgressEvent(stage, of_items=self._preflight.files, of_bytes=self._preflight.bytes))
 
     def add(self, path: bytes, outcome: Outcome) -> None:
         """Record a file.
@@ -102,7 +102,7 @@ class PayloadReader:
         :raises OSError: a file cannot be written
         """
         self._preflight.raise_if_refused(self._payload.path)
-        self._on_event(Progress("tag"))
+        self._on_event(ProgressEvent("tag"))
         return self._tags.finish(self._bytes, self._files)
 
 
@@ -177,13 +177,13 @@ def publish_new(
         if hidden.existed:
             if not _was_finished(hidden, destination, request):
                 refuse_existing(destination)
-            on_event(Progress("recover"))
+            on_event(ProgressEvent("recover"))
             return None
         path = os.path.join(hidden.inside, _BAG)
         info = write(path)
         with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
             file.write(_packed(request, os.lstat(path)))
-        on_event(Progress("move"))
+        on_event(ProgressEvent("move"))
         flush_staging(hidden)
         publish(hidden, _BAG, destination, "bag")
         return info

@@ -47,7 +47,7 @@ from pressmark.cli.common.progress import format_bytes, format_count, format_rat
 from pressmark.errors import BagError
 from pressmark.fixity.copying import MODES
 from pressmark.fs.durable import is_readable
-from pressmark.reports import ERROR, Problem, Progress
+from pressmark.reports import ERROR, Problem, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.bagit.writing.in_place import NewBag
@@ -291,7 +291,7 @@ def _create_each(
     :param small: the bags of small directories, which are created together; :data:`None` for any other directory
     """
     failed = 0
-    done = Progress()
+    done = ProgressEvent()
     reporter = output.reporter
     with contextlib.closing(small):
         for number, source in enumerate(sources):

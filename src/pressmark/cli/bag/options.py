@@ -14,7 +14,7 @@ from pressmark.cli.common.files import open_source
 from pressmark.cli.common.progress import Reporter
 from pressmark.errors import BagError, quoted
 from pressmark.fs.names import is_inside
-from pressmark.reports import ERROR, Problem, Progress
+from pressmark.reports import ERROR, Problem, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -152,7 +152,7 @@ class Listener:
         self._notice, self._copying = Notice, Copying
         self.mode = ""
         self.wrote = self.moved = False
-        self.read = Progress()
+        self.read = ProgressEvent()
         self.excluded = 0
         self._stage = ""
         self._reporter = reporter
@@ -160,7 +160,7 @@ class Listener:
         self._directory = directory
 
     def __call__(self, event: object) -> None:
-        if isinstance(event, Progress):
+        if isinstance(event, ProgressEvent):
             if event.stage != self._stage:
                 self._stage = event.stage
                 self.wrote |= event.stage != "examine"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from pressmark.cli.common import console
 from pressmark.cli.common.console import Failure, one_line, write_lines
 from pressmark.cli.common.files import OutputStream
-from pressmark.progress_event import Progress
+from pressmark.progress_event import ProgressEvent
 from pressmark.threads import started
 
 if TYPE_CHECKING:
@@ -137,14 +137,14 @@ class Reporter:
         on_pause: Callable[[], object] = lambda: None,
     ) -> None:
         self.failed = self.excluded = 0
-        self.done = Progress()
+        self.done = ProgressEvent()
         self._mode, self._sink = output
         self._noun = noun
         self.stages = dict(stages or {})
         self._paths = paths
         self._on_pause = on_pause
         # Of the stage: what earlier runs have done, and what was done before it began, which counts for no rate.
-        self._before = self._first = Progress()
+        self._before = self._first = ProgressEvent()
         self._is_hidden = False
         self._sizing: _Sizing | None = None
         self._next_flush = 0.0
@@ -191,11 +191,11 @@ class Reporter:
     # --- what happens -------------------------------------------------------------------------------------------------
 
     def on_event(self, event: object) -> None:
-        """Record the progress, and write failures and results. Events other than :class:`Progress` are ignored."""
-        if not isinstance(event, Progress):
+        """Record the progress, and write failures and results. Events other than :class:`ProgressEvent` are ignored."""
+        if not isinstance(event, ProgressEvent):
             return
         if event.stage != self.done.stage:
-            self._before = Progress(event.stage)
+            self._before = ProgressEvent(event.stage)
             # What an earlier call has done of all items counts for no rate.
             self._first = event if event.of_items is not None else self._before._replace(of_bytes=event.of_bytes)
             self._since = time.monotonic()

@@ -18,7 +18,7 @@ from pressmark.cli.common.progress import Reporter
 from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
 from pressmark.jobs import Chunk, Job, OnReceipt, Receipt, Summary, WorkFolder
-from pressmark.progress_event import Progress
+from pressmark.progress_event import ProgressEvent
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
 
@@ -90,7 +90,7 @@ class Workers:
         :raises Failure: parts of it failed
         :raises Interrupted: the run was interrupted
         """
-        done = Progress()
+        done = ProgressEvent()
 
         def count(receipt: Receipt) -> None:
             nonlocal done

@@ -21,7 +21,7 @@ from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import Summary, remaining_path
 from pressmark.migrate.workdir import WARNINGS, is_of_run
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 __all__ = ["MigrateCall"]
 
@@ -107,7 +107,7 @@ class MigrateCall:
         how = "" if self._verb == "verify_again" else " with --resume"
         return f"run the same command{how} to continue"
 
-    def interrupted_message(self, progress: Progress) -> str:
+    def interrupted_message(self, progress: ProgressEvent) -> str:
         """Return the last line of a call that was interrupted at ``progress``."""
         plan = self._running
         if plan is None or migrate.state(plan.work) in ("none", "planned"):

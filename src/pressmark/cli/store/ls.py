@@ -24,7 +24,7 @@ from pressmark.cli.store.options import (
     write_object,
 )
 from pressmark.errors import quoted
-from pressmark.reports import Problem, Progress, counts_of
+from pressmark.reports import Problem, ProgressEvent, counts_of
 from pressmark.stores import Store
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def ls_command(
             tally.update((problem.kind, problem.severity) for problem in record.problems)
             write_object(output, record)
             if counts["objects"] % TELL_EVERY == 0:
-                output.reporter.on_event(Progress(items=counts["objects"]))
+                output.reporter.on_event(ProgressEvent(items=counts["objects"]))
         summary = {**counts_of(tally), **counts}
         is_ok = not summary["errors"] and counts["objects"] == counts["proper"] and not failed
         output.summary({"ok": is_ok, **summary})

@@ -29,7 +29,7 @@ from pressmark.cli.store.options import (
     write_object,
 )
 from pressmark.errors import IdentifierError, ObjectError, quoted
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.stores import ObjectSource, Store, StoreObject
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def store_objects(
             for found in record.problems:
                 warned += 1
                 output.reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-            output.reporter.on_event(Progress(items=stored + same, failed=failed))
+            output.reporter.on_event(ProgressEvent(items=stored + same, failed=failed))
 
         run(report)
         counts = {"stored": stored, "failed": failed, "warnings": warned}

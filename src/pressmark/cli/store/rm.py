@@ -15,7 +15,7 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import JSON, STORE, by_path, open_store, store_options, write_object
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.store_change import Removal
 
@@ -101,7 +101,7 @@ def rm_command(
                     output.reporter.fail(str(error))
                     continue
                 done += 1
-                output.reporter.on_event(Progress(items=done, failed=failed))
+                output.reporter.on_event(ProgressEvent(items=done, failed=failed))
         summary = {"ok": not failed, "removed": done, "failed": failed}
         output.summary({"dry_run": True, **summary} if dry_run else summary)
     output.tell(f"{format_count(done, 'object')} {'would be removed' if dry_run else 'removed'}")

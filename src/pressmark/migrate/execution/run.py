@@ -33,7 +33,7 @@ from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
 from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, REMOVAL, ROWS, state
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class RunOptions(TypedDict, total=False):
     ``max_errors``
         stop after more than this number of objects failed
     ``on_event``
-        called with :class:`~pressmark.reports.Progress`
+        called with :class:`~pressmark.reports.ProgressEvent`
     ``stop``
         called regularly; once it returns :data:`True`, no more chunks are started
     """
@@ -247,7 +247,7 @@ class Driver:
     on_event: OnEvent | None = None
     stop: Callable[[], bool] | None = None
 
-    def report(self, event: Progress) -> None:
+    def report(self, event: ProgressEvent) -> None:
         """Report an event if there is a listener."""
         if self.on_event is not None:
             self.on_event(event)
@@ -278,7 +278,7 @@ class Driver:
 class _ProgressReporter:
     """Turns receipts, and the progress of chunks that run, into events."""
 
-    def __init__(self, phase: str, plan: Plan, done: jobs.Summary, on_event: Callable[[Progress], object]) -> None:
+    def __init__(self, phase: str, plan: Plan, done: jobs.Summary, on_event: Callable[[ProgressEvent], object]) -> None:
         self._phase = phase
         self._plan = plan
         self._on_event = on_event
@@ -306,7 +306,7 @@ class _ProgressReporter:
     def _report(self) -> None:
         plan = self._plan
         objects, nbytes = self._objects + self._running[0], self._bytes + self._running[1]
-        self._on_event(Progress(self._phase, objects, nbytes, self._failed, plan.objects, plan.bytes))
+        self._on_event(ProgressEvent(self._phase, objects, nbytes, self._failed, plan.objects, plan.bytes))
 
 
 # --- jobs over the rows of a run --------------------------------------------------------------------------------------

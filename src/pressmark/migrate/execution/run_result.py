@@ -21,7 +21,7 @@ from pressmark.jobs.chunks import chunk_lines
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, file_lines, read_entries
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.workdir import KNOWN, REMAINING, ROWS, WARNINGS, state
-from pressmark.reports import Progress
+from pressmark.reports import ProgressEvent
 
 __all__ = [
     *("FIRST", "Group", "MergedRows", "Outcome", "Run", "Summary"),
@@ -265,10 +265,10 @@ class MergedRows(NamedTuple):
         """The number of objects that are not done or whose source is still there."""
         return self.totals.undone + self.totals.kept.objects
 
-    def progress(self, phase: str, plan: Plan) -> Progress:
+    def progress(self, phase: str, plan: Plan) -> ProgressEvent:
         """Return the event for a phase after the transfer."""
         done = self.totals
-        return Progress(phase, done.whole.objects, done.done.bytes, self.undone, plan.objects, plan.bytes)
+        return ProgressEvent(phase, done.whole.objects, done.done.bytes, self.undone, plan.objects, plan.bytes)
 
     def run(self, plan: Plan, before: jobs.Summary, after: jobs.Summary, pruned: int, seconds: float) -> Run:
         """Return the result of a call that began with the receipts ``before``."""

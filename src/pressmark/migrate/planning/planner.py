@@ -34,7 +34,7 @@ from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
 from pressmark.paths import PathIndex
-from pressmark.reports import WARNING, Progress
+from pressmark.reports import WARNING, ProgressEvent
 from pressmark.stores import StoreObject
 from pressmark.threads import Threads, require_use, resolve_threads
 
@@ -88,7 +88,7 @@ def plan(
     :param new_ids: new identifiers of objects: a file of two columns, a mapping or pairs
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` or 0 for one per core
-    :param on_event: called with :class:`Progress`
+    :param on_event: called with :class:`ProgressEvent`
     :param how: other :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
         ``algorithms``, ``improper``, ``drop_empty_directories``, ``version``
@@ -446,7 +446,7 @@ class _Planning:
         now = monotonic()
         if last or now - self._reported >= _EVERY:
             self._reported = now
-            self.on_event(Progress("plan", items=self.totals.objects, bytes=self.totals.bytes))
+            self.on_event(ProgressEvent("plan", items=self.totals.objects, bytes=self.totals.bytes))
 
     # --- the end --------------------------------------------------------------------------------------------------
 

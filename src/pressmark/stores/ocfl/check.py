@@ -21,7 +21,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry
-from pressmark.reports import Problem, Progress, Report
+from pressmark.reports import Problem, ProgressEvent, Report
 from pressmark.stores.objects import OnEvent, OnProblem
 from pressmark.stores.ocfl.checking.checked import Advice, Checked, ContentFile
 from pressmark.stores.ocfl.checking.object_check import check_object
@@ -407,7 +407,7 @@ class Check:
     def _report_progress(self) -> None:
         if self._on_event is not None:
             self._next_progress = monotonic() + PROGRESS_EVERY
-            self._on_event(Progress(items=self._objects, failed=len(self._report.problems)))
+            self._on_event(ProgressEvent(items=self._objects, failed=len(self._report.problems)))
 
     def _report_advice(self) -> None:
         for found in advice_problems(self.advice):

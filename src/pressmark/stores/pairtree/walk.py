@@ -242,7 +242,7 @@ class Walk(StoreWalk):
         if self._dialect is not None:
             return None
         try:
-            identifiers = self._layout.unmap_paths(ppaths)
+            identifiers = self._layout.unmap(ppaths)
         except PathError:
             return None
         # Only escapes have several spellings, and only escaped bytes are not ASCII.
