@@ -27,8 +27,7 @@
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
-    BaseException
-    └── Cancelled                                                  the caller cancelled a call
+:exc:`Cancelled` is no ``Exception``: it ends a call that :meth:`pressmark.Progress.cancel` cancelled.
 
 The arguments are attributes of the same names. ``str(error)`` is one line that identifies the item. Both
 implementations raise the same errors with the same text.

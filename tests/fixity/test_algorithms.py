@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pressmark import fixity
 from pressmark.errors import AlgorithmError
 from pressmark.fixity import ALGORITHMS, algorithm_name, algorithm_names
 
@@ -30,6 +31,35 @@ def test_known_digests(name: str) -> None:
     hasher = ALGORITHMS[name].make(1)
     hasher.update(b"abc")
     assert hasher.hexdigest() == ABC[name]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_digest_is_computed_as_by_hashlib(name: str) -> None:
+    """``update``, ``digest``, ``hexdigest`` and ``copy``; the digests are those of one call, and of a file."""
+    whole = fixity.new(name.upper(), b"abc")
+    begun = fixity.new(name)
+    begun.update(memoryview(b"ab"))
+    other = begun.copy()
+    begun.update(bytearray(b"c"))
+    other.update(b"x")
+    assert (
+        begun.hexdigest()
+        == whole.hexdigest()
+        == fixity.hash_bytes(b"abc", name)[name]
+        == ABC.get(name, whole.hexdigest())
+    )
+    assert other.hexdigest() == fixity.new(name, b"abx").hexdigest()
+    assert begun.digest().hex() == begun.hexdigest()
+    assert (begun.name, begun.digest_size) == (name, len(begun.digest()))
+    assert repr(begun) == f"<Digest {name}: {begun.hexdigest()}>"
+
+
+def test_bytes_have_several_digests() -> None:
+    """By official names, without repetition; an unknown algorithm is named."""
+    assert fixity.hash_bytes(b"abc", ["MD5", "xxh32", "md5"]) == {name: ABC[name] for name in ("md5", "xxh32")}
+    for call in (fixity.new, lambda name: fixity.hash_bytes(b"", name)):
+        with pytest.raises(AlgorithmError, match="sha-7"):
+            call("sha-7")
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

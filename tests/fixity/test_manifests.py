@@ -212,8 +212,9 @@ def test_other_formats(line: str) -> None:
             read(f"{MD5}  a\n".encode(encoding))
     with pytest.raises(ManifestError, match=r"M:1: binary file"):
         read(b"\x7fELF\2\1\1\0\0\n")
-    with pytest.raises(ManifestError, match="M:1: UTF-32"):
-        read(f"{MD5}  a\n".encode("utf-32"))
+    for encoding in ("utf-32-le", "utf-32-be"):
+        with pytest.raises(ManifestError, match="M:1: UTF-32"):
+            read(f"\ufeff{MD5}  a\n".encode(encoding))
     with pytest.raises(ManifestError, match="M:2: invalid UTF-16"):
         read(f"{MD5}  a\n{MD5}  b\n".encode("utf-16")[:-1])
     with pytest.raises(ManifestError, match="M:1: broken gzip data: unexpected end"):

@@ -707,3 +707,19 @@ def test_a_layout_without_inverse_refuses_inverse_calls(implementation: Implemen
         with pytest.raises(NotReversibleError, match="has no inverse") as raised:
             call()
         assert raised.value.layout == layout.name
+
+
+def test_parameters_in_the_name() -> None:
+    """As on the command line, by the keys of the specification; keywords replace them."""
+    assert pressmark.layout("0003:tupleSize=2,numberOfTuples=2") == HashAndIdNTuple(tuple_size=2, number_of_tuples=2)
+    assert pressmark.layout('0012:delimiters=[":","/"]') == pressmark.layout("0012", delimiters=[":", "/"])
+    assert pressmark.layout("0003:tupleSize=2", tuple_size=4) == HashAndIdNTuple(tuple_size=4)
+    for text, message in (
+        ("0003:tupleSize", "layout: 'tupleSize': expected KEY=VALUE"),
+        ("0003:size=2", "size: unknown parameter; known parameters: "),
+        ("0003:tupleSize=x", "tupleSize: 'x' is not an integer"),
+        ("0005:tupleSize=2", "layout: unknown layout '0005'"),
+    ):
+        with pytest.raises(LayoutConfigError) as caught:
+            pressmark.layout(text)
+        assert str(caught.value).startswith(message)

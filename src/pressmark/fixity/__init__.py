@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         algorithm_name as algorithm_name,
         algorithm_names as algorithm_names,
     )
+    from pressmark.fixity.digest import Digest as Digest, hash_bytes as hash_bytes, new as new
     from pressmark.fixity.hasher import hash_file as hash_file
     from pressmark.fixity.job import HashFiles as HashFiles
     from pressmark.fixity.ledger import Ledger as Ledger
@@ -41,6 +42,7 @@ __all__, __getattr__, __dir__ = face(
     __name__,
     {
         ".algorithms": "ALGORITHMS algorithm_name algorithm_names",
+        ".digest": "Digest hash_bytes new",
         ".hasher": "hash_file",
         ".job": "HashFiles",
         ".ledger": "Ledger",

@@ -6,12 +6,13 @@ from the packages ``blake3`` and ``xxhash``.
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from pressmark.errors import AlgorithmError
 
@@ -36,6 +37,9 @@ class Hasher(Protocol):
 
     def hexdigest(self) -> str:
         """Return the digest in lower-case hex."""
+
+    def copy(self) -> Self:
+        """Return an independent computation that has the same bytes so far."""
 
 
 class Algorithm(NamedTuple):
@@ -151,6 +155,9 @@ class _Crc32:
 
     def update(self, data: Any) -> None:
         self._value = zlib.crc32(data, self._value)
+
+    def copy(self) -> Self:
+        return copy.copy(self)
 
     def hexdigest(self) -> str:
         return f"{self._value:08x}"

@@ -255,9 +255,9 @@ class _Lines:
         head, read = _first(self._file.read)
         if head.startswith(MAGIC):
             head, read = _first(GunzippedStream(_Joined(head, read), self._source).read)
+        if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+            raise self._error("UTF-32; convert it to UTF-8 (iconv -f UTF-32 -t UTF-8)")
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            if head.startswith(codecs.BOM_UTF32_LE):
-                raise self._error("UTF-32; convert it to UTF-8 (iconv -f UTF-32 -t UTF-8)")
             decoder = codecs.getincrementaldecoder("utf-16")()
             while head:
                 text = decoder.decode(head).encode()

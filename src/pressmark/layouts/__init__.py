@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -78,18 +79,35 @@ def find_layout(name: str) -> type[Layout]:
     raise LayoutConfigError("layout", f"unknown layout {quoted(str(name))}; known layouts: {known}")
 
 
+# A comma inside a value does not separate settings.
+_NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
+
+
+def find_with_settings(text: str) -> tuple[type[Layout], list[str]]:
+    """Return the class of the layout ``NAME[:KEY=VALUE,...]``, and each ``KEY=VALUE``.
+
+    :raises LayoutConfigError: no layout has this name
+    """
+    name, colon, settings = text.partition(":")
+    return find_layout(name), _NEXT_SETTING.split(settings) if colon else []
+
+
 def layout(name: str, **parameters: Any) -> Layout:
     """Return the layout ``name``, an official name or a four-digit alias.
 
-    >>> layout("0012", delimiters=[":"]).map_id("prefix:object-01")
-    '3c0/ff4/240/object-01'
+    The name may have parameters as on the command line, with the keys of the specification.
 
-    :param parameters: the layout's parameters in snake_case
+    >>> layout("0012", delimiters=[":"]).map("prefix:object-01")
+    '3c0/ff4/240/object-01'
+    >>> layout("0003:tupleSize=2,numberOfTuples=2").map("object-01")
+    '3c/0f/object-01'
+
+    :param parameters: the layout's parameters in snake_case; they replace those of the name
     :raises LayoutConfigError: a name or parameter is unknown, a value has the wrong type or is out of range
     """
-    cls = find_layout(name)
+    cls, settings = find_with_settings(name)
     cls.check_names(parameters)  # a parameter that selects another class is unknown here
-    return cls(**parameters)
+    return cls(**{**cls.read_settings(settings), **parameters})
 
 
 def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any) -> Layout:

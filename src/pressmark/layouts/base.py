@@ -291,6 +291,23 @@ class Layout(ABC):
                 raise unknown_key(key, names)
         return {names[key]: value for key, value in config.items()}
 
+    @classmethod
+    def read_settings(cls, settings: Iterable[str]) -> dict[str, Any]:
+        """Return the parameters of texts ``key=value`` in snake_case; keys are those of ``config.json``.
+
+        :raises LayoutConfigError: a text is malformed, or a parameter is unknown
+        """
+        by_key = {parameter.key: parameter for parameter in cls.parameters()}
+        found = {}
+        for setting in settings:
+            key, equals, text = setting.partition("=")
+            if not (key and equals):
+                raise LayoutConfigError("layout", f"{quoted(setting)}: expected KEY=VALUE")
+            if key not in by_key:
+                raise unknown_key(key, by_key)
+            found[by_key[key].name] = by_key[key].check.from_text(key, text)
+        return found
+
     def config(self) -> dict[str, Any]:
         """Return the complete content of a ``config.json``: every parameter, in the specification's spelling."""
         config: dict[str, Any] = {"extensionName": self.name}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -12,8 +11,7 @@ import click
 from pressmark.cli.common.console import CallError, cause, say
 from pressmark.cli.common.options import CRLF, complete_layouts
 from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
-from pressmark.layouts import Layout, find_layout, layout_from_config
-from pressmark.layouts.base import unknown_key
+from pressmark.layouts import Layout, find_layout, find_with_settings, layout_from_config
 from pressmark.tabular.formats import FORMATS
 
 __all__ = [
@@ -29,9 +27,6 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-# A comma inside a value does not separate settings.
-_NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 
 
 class NamedLayout(NamedTuple):
@@ -50,8 +45,7 @@ class NamedLayout(NamedTuple):
 
         :raises LayoutConfigError: no layout has this name
         """
-        name, colon, settings = text.partition(":")
-        return cls(find_layout(name), _NEXT_SETTING.split(settings) if colon else ())
+        return cls(*find_with_settings(text))
 
 
 def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
@@ -94,7 +88,10 @@ def chosen_layout(
     :param how: how to set a parameter, for the message about a required one
     """
     layout_class = named.layout_class
-    overrides = _overrides(layout_class, (*named.settings, *settings))
+    for setting in settings:
+        if setting.find("=") < 1:
+            raise CallError(f"--set {quoted(setting)}: expected KEY=VALUE")
+    overrides = layout_class.read_settings((*named.settings, *settings))
     if config is None:
         for parameter in layout_class.parameters():
             if parameter.required and parameter.name not in overrides:
@@ -116,23 +113,6 @@ def layout_option(text: str, option: str = "--layout") -> Layout:
     except LayoutConfigError as error:
         reason = error.reason if error.key == "layout" else str(error)
         raise CallError(f"{option} {quoted(text)}: {reason}") from None
-
-
-def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str, Any]:
-    """Return the parameters of ``settings``, each ``key=value``, in snake_case."""
-    by_key = {parameter.key: parameter for parameter in layout_class.parameters()}
-    overrides = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not (key and equals):
-            raise CallError(f"--set {quoted(setting)}: expected KEY=VALUE")
-        if key not in by_key:
-            raise unknown_key(key, by_key)
-        try:
-            overrides[by_key[key].name] = by_key[key].check.from_text(key, text)
-        except RecursionError:
-            raise by_key[key].check.refusal(key, text) from None
-    return overrides
 
 
 def _configured(layout_class: type[Layout], config: str, overrides: Mapping[str, Any]) -> Layout:
