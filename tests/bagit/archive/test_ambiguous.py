@@ -282,6 +282,7 @@ ZIPS: dict[str, bytes] = {
     "directory without a slash": zip_of(bag_of(Entry(NAME, A), Entry(b"bag/d", b"", attributes=0o040755 << 16))),
     "directory of MS-DOS without a slash": zip_of(bag_of(Entry(NAME, A, system=0, attributes=0x10))),
     "volume label": zip_of(bag_of(Entry(NAME, A, system=0, attributes=0x08))),
+    "volume label of a directory": zip_of(bag_of(Entry(NAME, A), Entry(b"bag/d/", b"", system=0, attributes=0x18))),
     "link with a slash": zip_of(bag_of(Entry(NAME, A), Entry(b"bag/l/", b"", attributes=LINK))),
     "directory with packed content": zip_of(bag_of(Entry(NAME, A), Entry(b"bag/d/", b"", packed=b"xx"))),
     "file with a dot behind a slash": zip_of(bag_of(Entry(NAME + b"/.", A))),

@@ -256,7 +256,8 @@ class ZipReader:
     def _check_type(self, name: bytes, system: int, attributes: int, mode: int) -> None:
         """Check that all programs take a member for a file, or all for a directory or a link."""
         if name.endswith(b"/"):
-            is_clear = mode in (0, 0o040000, 0o100000)
+            # unzip leaves out a volume label, also one that is named as a directory.
+            is_clear = mode in (0, 0o040000, 0o100000) and (system == _UNIX or not attributes & _DOS_LABEL)
         elif system == _UNIX and mode:
             is_clear = mode != 0o040000
         else:
