@@ -30,13 +30,12 @@ class Cancelled(BaseException):
 
 
 def resolve_threads(threads: int | None) -> int:
-    """Return ``threads``, at most :data:`MOST`; for :data:`None` and 0 the number of cores this process may use, or its
-    share.
+    """Return ``threads``, at most :data:`MOST`; for :data:`None` the number of cores of this process, or its share.
 
-    :raises ValueError: ``threads`` is negative
+    :raises ValueError: ``threads`` is less than 1
     """
-    if threads is not None and threads < 0:
-        raise ValueError(f"threads={threads}: expected 0 (one per core) or more")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads={threads}: expected at least 1, or None for one per core")
     if threads or limit:
         return min(threads or limit or 1, MOST)
     if hasattr(os, "sched_getaffinity"):
@@ -220,7 +219,7 @@ def ordered_map(
 ) -> Iterator[Result]:
     """Call a function with each item on several threads, and yield the results in order, like :meth:`Threads.map`.
 
-    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param threads: number of threads; :data:`None` for one per core
     :param name: name of the threads
     :raises ValueError: ``threads`` is negative
     """

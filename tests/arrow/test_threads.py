@@ -33,7 +33,7 @@ def items(count: int, seed: int = 1) -> list[bytes | None]:
 @pytest.mark.parametrize(
     ("layout", "threads"),
     [
-        *((Pairtree(), threads) for threads in (1, 2, 3, 8, 0, None)),
+        *((Pairtree(), threads) for threads in (1, 2, 3, 8, None)),
         *((HashAndIdNTuple(), threads) for threads in (1, 8)),
     ],
     ids=lambda value: getattr(value, "name", str(value)),

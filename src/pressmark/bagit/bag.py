@@ -155,7 +155,7 @@ def create(
         with a destination, it copies their targets
     :param tag_files: additional tag files: a mapping from paths in the bag to files, or files that keep their names
     :param nested: create a bag from a directory that is already a bag
-    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param threads: number of threads; :data:`None` for one per core
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place
     :param date: Bagging-Date (default: today, or the day of the environment variable SOURCE_DATE_EPOCH)
@@ -264,7 +264,7 @@ def update(
         ``tag-files`` are accepted, or if the bag has no tag manifest yet
     :param rewrite: rewrite all manifests
     :param date: the new Bagging-Date
-    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param threads: number of threads; :data:`None` for one per core
     :param read: ``parallel``, or ``sequential`` for hard disks
     :param ledger: an open ledger for :func:`algorithms_to_read`, whose payload files are not read again
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`

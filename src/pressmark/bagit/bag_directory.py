@@ -131,7 +131,7 @@ class Match(NamedTuple):
 class Reading(NamedTuple):
     """How the files of a bag are read to verify them.
 
-    :ivar threads: number of threads; :data:`None` or 0 for one per core
+    :ivar threads: number of threads; :data:`None` for one per core
     :ivar order: ``parallel``, or ``sequential`` for hard disks
     :ivar trusted: follow all symbolic links
     :ivar ledger: makes the verification of the payload resumable

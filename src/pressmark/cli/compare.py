@@ -170,7 +170,7 @@ def compare_command(
     report: str | None,
     as_json: bool,
     temporary: str | None,
-    threads: int,
+    threads: int | None,
     progress: bool | None,
     **source_format: Any,
 ) -> int:

@@ -103,7 +103,7 @@ def hash_command(
     paths: tuple[bytes, ...],
     algorithms: tuple[str, ...],
     ledger: str | None,
-    threads: int,
+    threads: int | None,
     read: str,
     progress: bool | None,
     format_name: str | None,

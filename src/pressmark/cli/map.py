@@ -194,7 +194,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
         null: bool,
         both: bool,
         on_error: str,
-        threads: int,
+        threads: int | None,
         output: str | None,
         progress: bool | None,
     ) -> int:

@@ -105,7 +105,7 @@ def verify_command(
     root: bytes | None,
     algorithms: tuple[str, ...],
     ledger: str | None,
-    threads: int,
+    threads: int | None,
     read: str,
     progress: bool | None,
     format_name: str | None,

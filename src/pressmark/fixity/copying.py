@@ -70,7 +70,7 @@ def copy_files(
     :param mode: ``copy``; ``reflink``: clone files, which share blocks until they are changed; ``hardlink``: link
         files; ``auto``: reflink if the file system supports it, otherwise copy. If a :class:`Content` comes first, all
         files are copied
-    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param threads: number of threads; :data:`None` for one per core
     :param read: ``parallel``, or ``sequential``: one file at a time
     :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
     :param real: if links are refused, refuse one in any component; the paths are from

@@ -101,7 +101,7 @@ def hash_files(
     :param paths: the files; an :class:`Outcome` among them, for example from :func:`~pressmark.fixity.tree.walk`, is
         yielded in its position
     :param algorithms: names accepted by :func:`~pressmark.fixity.algorithms.algorithm_name`
-    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param threads: number of threads; :data:`None` for one per core
     :param on_event: called with :class:`ProgressEvent` events in the iterating thread
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :param read: ``"parallel"``, or ``"sequential"``: one file at a time, in input order, for spinning disks

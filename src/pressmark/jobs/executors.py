@@ -44,7 +44,7 @@ def run_local(
     A killed worker process is replaced and its chunk repeated. Worker processes import the main script, so a script
     must call this below ``if __name__ == "__main__":``.
 
-    :param workers: number of workers; :data:`None` or 0 for one per core
+    :param workers: number of workers; :data:`None` for one per core
     :param threads: use threads of this process: equally fast for jobs that wait for disks or run native code, without
         the 0.2 seconds that processes take to start
     :param options: see :class:`RunOptions <pressmark.jobs.RunOptions>`

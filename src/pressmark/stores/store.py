@@ -52,7 +52,7 @@ class Store(ChangedStore):
 
         Files and directories outside of all objects are passed to ``on_problem``, so every file is accounted for.
 
-        :param threads: number of threads that read directories; :data:`None` or 0 for one per core
+        :param threads: number of threads that read directories; :data:`None` for one per core
         :param on_problem: called with each problem outside of objects
         :param ignore: globs of names to ignore, such as ``.DS_Store``
         :raises StoreError: the store cannot be read

@@ -72,7 +72,7 @@ class StoreWalk(ABC):
     def items(self, threads: int | None = None) -> Iterator[Item]:
         """Yield objects and problems in order, as they are found first.
 
-        :param threads: number of threads that read directories; :data:`None` or 0 for one per core
+        :param threads: number of threads that read directories; :data:`None` for one per core
         """
 
     @abstractmethod

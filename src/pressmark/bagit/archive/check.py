@@ -32,7 +32,7 @@ from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.outcomes import FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import ERROR, Problem, ProgressEvent
-from pressmark.threads import Threads
+from pressmark.threads import Threads, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile import Profile
@@ -65,7 +65,7 @@ def validate_archive(
     :param path: a zip, tar or compressed tar file with one top-level directory; its content determines the format
     :param level: as in :func:`pressmark.bagit.validate`; only ``"full"`` verifies the checksums of the archive itself
     :param lenient: report blank lines in manifests, and malformed lines in fetch.txt and bag-info.txt, as warnings
-    :param threads: number of threads that compute digests; :data:`None` or 0 for the default, 1 for one
+    :param threads: number of threads that compute digests; :data:`None` for the default
     :param read: ``"parallel"``, or ``"sequential"`` for hard disks
     :param profile: a BagIt Profile that the bag must conform to
     :param stream: a binary stream that is read once, instead of the file: a tar file, compressed or not, whose
@@ -88,7 +88,9 @@ def validate_archive(
         archive = stack.enter_context(open_archive(path, limits, stream))
         pool = None
         if level == "full" and threads != 1:
-            pool = stack.enter_context(Threads(min(threads or _THREADS, _THREADS), "pressmark-digests"))
+            pool = stack.enter_context(
+                Threads(_THREADS if threads is None else min(resolve_threads(threads), _THREADS), "pressmark-digests")
+            )
         try:
             table, members = _read(archive, level, pool, threads, on_event, report_problems, stack)
         except ArchiveError as error:

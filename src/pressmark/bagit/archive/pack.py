@@ -52,7 +52,7 @@ def pack(
 
     :param file: its ending determines the format: .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip; default: the path of
         the bag with .tar
-    :param threads: number of threads that compress and compute digests; :data:`None` or 0 for one per core
+    :param threads: number of threads that compress and compute digests; :data:`None` for one per core
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises BagInvalidError: the bag is not valid; no archive was created
     :raises BagError: the archive cannot be created

@@ -64,7 +64,7 @@ def unpack(
     :param file: a zip, tar or compressed tar file with one top-level directory
     :param directory: the base directory of the bag, which does not exist yet; default: the path of the archive without
         its ending
-    :param threads: number of threads that compute digests; :data:`None` or 0 for one per core
+    :param threads: number of threads that compute digests; :data:`None` for one per core
     :param limits: limits for reading the archive
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises BagInvalidError: the bag or the archive is not valid; nothing was unpacked

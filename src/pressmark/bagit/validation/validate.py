@@ -53,7 +53,7 @@ def validate(
     :param lenient: report blank lines in manifests, and malformed lines in fetch.txt and bag-info.txt, as warnings
     :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all links; in archives, only
         those that stay in the bag
-    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param threads: number of threads; :data:`None` for one per core
     :param read: ``"parallel"``, or ``"sequential"`` for hard disks
     :param ledger: a file that makes a full validation of a directory resumable, or an open ledger for the payload
         algorithms of the bag. Payload files in it are not read again; tag files only if their manifests have the same

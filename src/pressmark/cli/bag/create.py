@@ -192,7 +192,7 @@ def create_command(
     delete_excluded: bool,
     nested: bool,
     ledger: str | None,
-    threads: int,
+    threads: int | None,
     read: str,
     progress: bool | None,
 ) -> int:

@@ -132,7 +132,7 @@ def _make(
     help="Write the archive to FILE, which must not exist. Default: BAG.tar.",
 )
 @_run_options
-def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int, progress: bool | None) -> int:
+def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int | None, progress: bool | None) -> int:
     """Pack a bag into an archive."""
     refuse_missing([bag], directories=True)
     destination = os.path.normpath(bag) + b".tar" if file is None else file
@@ -156,7 +156,9 @@ def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int, pr
     help="Create the bag in the new directory BAG. Default: FILE without its ending.",
 )
 @_run_options
-def unpack_command(file: bytes, directory: bytes | None, as_json: bool, threads: int, progress: bool | None) -> int:
+def unpack_command(
+    file: bytes, directory: bytes | None, as_json: bool, threads: int | None, progress: bool | None
+) -> int:
     """Unpack a bag from an archive."""
     refuse_missing([file])
     if directory is None:

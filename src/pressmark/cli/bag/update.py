@@ -139,7 +139,7 @@ def update_command(
     metadata_only: bool,
     as_json: bool,
     ledger: str | None,
-    threads: int,
+    threads: int | None,
     read: str,
     progress: bool | None,
 ) -> int:

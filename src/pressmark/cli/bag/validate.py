@@ -139,7 +139,7 @@ def validate_command(
     profile: str | None,
     links: str,
     ledger: str | None,
-    threads: int,
+    threads: int | None,
     read: str,
     progress: bool | None,
     as_json: bool,

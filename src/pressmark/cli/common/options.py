@@ -170,6 +170,7 @@ THREADS = click.option(
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
+    callback=lambda _context, _parameter, value: value or None,
     help="Number of threads (default 0: one per core). The output does not depend on it.",
 )
 READ = click.option(

@@ -158,4 +158,4 @@ class Workers:
             return jobs.run_dask(job, work, client, on_receipt=on_receipt)
         # For a single part, a thread starts faster than a process.
         is_single = len(list(islice(work.remaining(), 2))) < 2
-        return jobs.run_local(job, work, self._count, is_single, on_receipt=on_receipt)
+        return jobs.run_local(job, work, self._count or None, is_single, on_receipt=on_receipt)

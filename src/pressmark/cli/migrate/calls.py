@@ -186,7 +186,7 @@ class MigrateCall:
             crlf=call["crlf"],
             new_ids=call["new_ids"],
             check_space=call["check_space"],
-            threads=call["workers"],
+            threads=call["workers"] or None,
             on_event=output.reporter.on_event,
             **self._with_provenance(self._to, source_kind),
         )
@@ -202,7 +202,7 @@ class MigrateCall:
             first,
             work=work,
             new_ids=self._call["new_ids"],
-            threads=self._call["workers"],
+            threads=self._call["workers"] or None,
             on_event=output.reporter.on_event,
             **self._with_provenance(first.options.to, first.options.source_kind),
         )
@@ -301,7 +301,7 @@ class MigrateCall:
         """Yield the workers, as options of the library."""
         if self._call["dask"] is None:
             # A single chunk needs one worker, and a thread starts faster than a process.
-            yield {"workers": self._call["workers"], "threads": plan.chunks <= 1}
+            yield {"workers": self._call["workers"] or None, "threads": plan.chunks <= 1}
             return
         from pressmark.cli.common.workers import dask_cluster
 

@@ -68,7 +68,7 @@ def check_command(
     progress: bool | None,
     digests: bool,
     as_json: bool,
-    threads: int,
+    threads: int | None,
     workers: Workers | None,
 ) -> int:
     """List all problems of a store."""
@@ -94,7 +94,7 @@ def check_command(
         else:
             report = store.check(
                 digests=digests,
-                threads=threads or None,
+                threads=threads,
                 on_event=output.reporter.on_event,
                 on_problem=output.problem,
                 ignore=ignore,

@@ -81,7 +81,7 @@ def ls_command(
     version: str | None,
     null: bool,
     as_json: bool,
-    threads: int,
+    threads: int | None,
 ) -> int:
     """List all objects, or all files of one."""
     if identifier is not None:
@@ -109,7 +109,7 @@ def ls_command(
             elif problem.severity == "error":
                 output.reporter.report(problem_text(problem))
 
-        for record in store.objects(threads=threads or None, on_problem=found, ignore=ignore):
+        for record in store.objects(threads=threads, on_problem=found, ignore=ignore):
             counts["objects"] += 1
             counts["proper"] += record.proper
             failed += record.id is None and as_json

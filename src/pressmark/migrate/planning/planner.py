@@ -87,7 +87,7 @@ def plan(
         them as part of identifiers; :data:`None` refuses a list with either
     :param new_ids: new identifiers of objects: a file of two columns, a mapping or pairs
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
-    :param threads: number of threads that examine objects; :data:`None` or 0 for one per core
+    :param threads: number of threads that examine objects; :data:`None` for one per core
     :param on_event: called with :class:`ProgressEvent`
     :param how: other :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,

@@ -71,6 +71,7 @@ from pressmark.stores.ocfl.unfinished import find_unfinished, matches_sidecar
 from pressmark.stores.ocfl.walk import Walk, ignored
 from pressmark.stores.ocfl.writing.version_writer import check_content, finish_version
 from pressmark.stores.repairing.repairs import Repairs
+from pressmark.threads import resolve_threads
 
 __all__ = ["repair"]
 
@@ -88,7 +89,7 @@ def repair(store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: 
             store = copy(store)
             store.storage = cast("Storage", _RepairedStorage(store.storage, run))
         _Repair(store, run, ignore).make()
-    report = run.remaining(Check(store, None, None, None).report(False, os.cpu_count() or 1, ignore))
+    report = run.remaining(Check(store, None, None, None).report(False, resolve_threads(None), ignore))
     report.add(run.stuck)
     return report
 

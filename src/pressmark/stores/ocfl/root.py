@@ -40,6 +40,7 @@ from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.store_change import Removal
+from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult
@@ -334,7 +335,7 @@ class OcflRoot(StorageRoot):
 
         with store_errors(self.root):
             run = Check(self, on_event, on_problem, on_object)
-            return run.report(digests, threads or os.cpu_count() or 1, ignore)
+            return run.report(digests, resolve_threads(threads), ignore)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
         """Repair unambiguous problems without losing data; see :mod:`pressmark.stores.ocfl.repair`."""

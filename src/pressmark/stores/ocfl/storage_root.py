@@ -40,6 +40,7 @@ from pressmark.stores.ocfl.storage import Changes, Storage
 from pressmark.stores.placement import FirstObjects
 from pressmark.stores.problems import problem
 from pressmark.stores.store import Store
+from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.differences import Changes as Differences
@@ -305,9 +306,7 @@ class StorageRoot(Store):
         from pressmark.stores.ocfl.walk import walk_objects  # not needed for put
 
         with store_errors(self.root):
-            for item in walk_objects(
-                self.storage, self.misplacements, self.in_place, threads or os.cpu_count() or 1, ignore
-            ):
+            for item in walk_objects(self.storage, self.misplacements, self.in_place, resolve_threads(threads), ignore):
                 if isinstance(item, StoreObject):
                     yield item
                 elif on_problem is not None:

@@ -8,7 +8,6 @@ was interrupted, and :func:`finish_version` makes the remaining steps.
 
 from __future__ import annotations
 
-import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,6 +54,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     logical_name,
 )
 from pressmark.stores.problems import problem
+from pressmark.threads import resolve_threads
 
 __all__ = ["Edit", "NextVersion", "check_content", "finish_version"]
 
@@ -231,7 +231,7 @@ class NextVersion:
         for link, group in groupby(contents, lambda task: self._link(task[1])):
             tasks = [(key, self._path(encode_fs(content))) for key, content in group]
             if link is None:
-                yield from self._storage.hash_tasks(tasks, algorithms, os.cpu_count() or 1)
+                yield from self._storage.hash_tasks(tasks, algorithms, resolve_threads(None))
             else:
                 yield from ((key, failed_outcome(path, "link")) for key, path in tasks)
 
@@ -429,7 +429,7 @@ def check_content(storage: Storage, object_path: bytes, unfinished: UnfinishedVe
     expected = content_of(unfinished.document, unfinished.name)
     algorithm = unfinished.document["digestAlgorithm"]
     tasks = ((path, object_path + b"/" + path) for path in expected)
-    for path, outcome in storage.hash_tasks(tasks, (algorithm,), os.cpu_count() or 1):
+    for path, outcome in storage.hash_tasks(tasks, (algorithm,), resolve_threads(None)):
         if outcome.digests is None or outcome.digests[algorithm] != expected[path].lower():
             why = outcome.message if outcome.digests is None else f"{algorithm} digest mismatch"
             what = f"{unfinished.name} cannot be finished: {decode_fs(path)}: {why}"
