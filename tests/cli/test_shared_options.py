@@ -161,8 +161,10 @@ def results(call: Call, folder: Path, name: str, *options: str) -> tuple[int, st
     try:
         done = call(*COMMANDS[name], *options)
         left = {
-            # A new storage root contains times; the work folder of a migration, random names.
-            str(path.relative_to(copy)): path.read_bytes() if path.is_file() and name != "migrate" else None
+            # A new version contains its time; the work folder of a migration, random names.
+            str(path.relative_to(copy)): None
+            if path.is_dir() or name == "migrate" or path.name.startswith("inventory.json")
+            else path.read_bytes()
             for path in sorted(copy.rglob("*"))
             if "migrated.migration" not in path.parts
         }
