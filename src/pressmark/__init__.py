@@ -1,4 +1,4 @@
-"""Pressmark: identifiers to storage paths and back, under every preservation layout in use."""
+"""Digital preservation: identifiers to storage paths, fixity, bags, stores and migrations."""
 
 from __future__ import annotations
 

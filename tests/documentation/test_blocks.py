@@ -37,6 +37,8 @@ NOT_RUN = [
     ("docs/how-to/jobs.md", "needs mpi4py"),
     ("docs/how-to/jobs.md", "needs a Dask cluster"),
     ("docs/how-to/migrating.md", "needs a Dask cluster"),
+    ("docs/index.md", "needs a checkout and the network"),
+    ("docs/performance.md", "needs a checkout and the network"),
     ("docs/reference/ocfl-interoperation.md", "needs a checkout, cargo, Go and Maven"),
     ("docs/tutorial.md", "needs a checkout and the network"),
 ]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
+import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
 
+import pressmark
+from pressmark import bagit, migrate, stores
 from pressmark.cli import main
 
 from .pages import DOCS, ROOT, name_of, pages, prose
@@ -16,7 +21,9 @@ from .pages import DOCS, ROOT, name_of, pages, prose
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the tests stand apart from the documents")
 
 # Not every folder with tests has these.
-MORE = [path for path in (ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md") if path.exists()]
+MORE = [path for path in (ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md") if path.exists()]
+# What the hook of MkDocs adds to the site.
+ADDED = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/tour.ipynb")]
 _LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
 
@@ -44,9 +51,67 @@ def test_links(page: Path) -> None:
             # The wheel's tests stand beside few files of the source tree.
             if (ROOT / "src").is_dir() or path.is_relative_to(DOCS):
                 broken.append(target)
-        elif page.is_relative_to(DOCS) and not path.is_relative_to(DOCS):
+        elif page.is_relative_to(DOCS) and not path.is_relative_to(DOCS) and path not in ADDED:
             broken.append(f"{target}: not part of the site")
     assert broken == []
+
+
+def site_hook() -> ModuleType:
+    """Return the hook of MkDocs."""
+    path = ROOT / "ci" / "site.py"
+    if not path.exists():
+        pytest.skip("the tests stand apart from ci")
+    spec = importlib.util.spec_from_file_location("site_hook", path)
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    return hook
+
+
+def test_pages_that_the_site_adds() -> None:
+    """Links to files that the site adds, and from these, lead to pages of the site; others are unchanged."""
+    hook = site_hook()
+    assert [ROOT / name for name in hook.ADDED] == ADDED
+    text = "[a](../../CHANGELOG.md#unreleased) [b](../performance.md) [c](https://example.org/SECURITY.md) [d](#here)"
+    expected = text.replace("../../CHANGELOG.md", "../project/changelog.md")
+    assert hook.relinked(text, "how-to/page.md") == expected
+    text = "[a](docs/explanation/architecture.md) [b](SECURITY.md) ![c](docs/terminal.svg)"
+    expected = "[a](../explanation/architecture.md) [b](security.md) ![c](../terminal.svg)"
+    assert hook.relinked(text, "project/contributing.md") == expected
+
+
+def test_the_search_finds_each_kind_of_problem() -> None:
+    """Each kind of problem and each status has an entry of its own in the index of the search."""
+    hook = site_hook()
+    for name, words in (
+        ("bagit-problems", bagit.KINDS),
+        ("store-problems", stores.PROBLEM_KINDS),
+        ("migration-statuses", migrate.STATUSES),
+    ):
+        found = hook.rows((DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8"))
+        assert {*words} <= {word for word, _text in found}
+        assert len({word for word, _text in found}) == len(found)
+        assert all(text for _word, text in found)
+
+
+def test_one_description() -> None:
+    """The package, its docstring, the recipe and the site have one description."""
+    if not (ROOT / "recipe").exists():
+        pytest.skip("the tests stand apart from the recipe")
+    description = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["description"]
+    assert pressmark.__doc__ == f"{description}."
+    for name, key in (("recipe/recipe.yaml", "summary"), ("mkdocs.yml", "site_description")):
+        assert f'{key}: "{description}"\n' in (ROOT / name).read_text(encoding="utf-8")
+
+
+INDEXES = ("pypi.org/project", "crates.io", "pkg.go.dev", "npmjs.com", "sonatype.com", "pypi.org/packages")
+
+
+@pytest.mark.parametrize("page", [*pages(), *MORE], ids=name_of)
+def test_links_lead_to_the_sites_of_projects(page: Path) -> None:
+    """No link leads to a package index: it says less than the project's own site, and not in its words."""
+    assert [link for link in _LINK.findall(prose(page)) if any(index in link for index in INDEXES)] == []
 
 
 def usage_errors(text: str) -> list[str]:
