@@ -13,7 +13,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, cause, one_line, say
 from pressmark.cli.common.files import open_source
 from pressmark.cli.common.layout_options import column_named, layout_option, source_options
-from pressmark.cli.common.options import PROGRESS, THREADS, complete_layouts, json_option, null_option
+from pressmark.cli.common.options import PROGRESS, THREADS, WholeNumber, complete_layouts, json_option, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
@@ -109,7 +109,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 @click.option(
     "--files-per-object",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     default=1,
     show_default=True,
     help="Number of content files in each object, over all versions.",
@@ -117,7 +117,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 @click.option(
     "--versions",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1,
     show_default=True,
     help="Number of versions of each OCFL object.",
@@ -138,7 +138,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 @click.option(
     "--directory-limit",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Count directories with more than N entries.",
 )
 @click.option(
