@@ -152,11 +152,12 @@ def test_a_replacement_says_what_it_did(call: Call, root: stores.OcflRoot, tmp_p
 
 def test_many_replacements_say_what_they_did_together(call: Call, root: stores.OcflRoot) -> None:
     listed = b"x:1\tnew.txt\nx:2\tgiven\nx:3\tgiven\n"
-    said = "pressmark: 'x:1': version v2: 1 added, 3 removed, 0 unchanged\n"
+    said = "pressmark: 'x:1': version v2: 1 added, 3 removed, 0 unchanged\npressmark: root: 3 objects stored\n"
     assert call("store", "put", "root", "--from", "-", "--replace", stdin=listed).stderr == said
     listed = b"x:1\tgiven\nx:2\tgiven\nx:3\tnew.txt\nx:4\tgiven\n"
     result = call("store", "put", "root", "--from", "-", "--replace", "--json", stdin=listed)
-    assert result.stderr == "pressmark: root: 3 objects replaced: 4 added, 4 removed, 3 unchanged\n"
+    count = "pressmark: root: 3 objects replaced: 4 added, 4 removed, 3 unchanged\npressmark: root: 4 objects stored\n"
+    assert result.stderr == count
     assert [line.get("version") for line in lines(result.stdout)] == ["v3", "v1", "v2", None, None]
 
 

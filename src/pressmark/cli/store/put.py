@@ -146,7 +146,8 @@ def put_command(
         from pressmark.cli.store.listed import store_listed
 
         run = partial(store_listed, store, listed, null, crlf, **how)
-    return store_objects(path, store, run, as_json=as_json, null=null, progress=progress)
+    is_counted = listed is not None
+    return store_objects(path, store, run, as_json=as_json, null=null, progress=progress, is_counted=is_counted)
 
 
 def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object]:
@@ -164,12 +165,20 @@ def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object
 
 
 def store_objects(
-    path: bytes, store: Store, run: Callable[[Report], object], *, as_json: bool, null: bool, progress: bool | None
+    path: bytes,
+    store: Store,
+    run: Callable[[Report], object],
+    *,
+    as_json: bool,
+    null: bool,
+    progress: bool | None,
+    is_counted: bool = False,
 ) -> int:
     """Store objects, report each, and return the exit status.
 
     :param path: the store, as specified
     :param run: stores the objects, and passes the record or the error of each to its argument
+    :param is_counted: end with the number of objects
     """
     stored = same = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
@@ -216,8 +225,13 @@ def store_objects(
     missing = missing_provenance(store)
     if recorded and missing:
         output.tell(f"{os.fsdecode(path)}: {missing}")
-    if warned:
-        output.tell(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
+    # The lines above have counted objects that were replaced, or are the same.
+    has_counts = stored + failed == replaced and bool(same or replaced)
+    if warned or (is_counted and not has_counts):
+        pieces = [f"{format_count(stored, 'object')} stored"]
+        pieces += [f"{failed:,} failed"] if failed else []
+        pieces += [format_count(warned, "warning")] if warned else []
+        output.tell(f"{os.fsdecode(path)}: {', '.join(pieces)}")
     return output.status
 
 
