@@ -150,6 +150,23 @@ def test_a_replacement_says_what_it_did(call: Call, root: stores.OcflRoot, tmp_p
     assert not {"version", "changes"} & lines(result.stdout)[0].keys()
 
 
+def test_content_of_a_directory(call: Call, root: stores.OcflRoot) -> None:
+    """A slash at the end adds the content of a directory, without its name."""
+    Path("scans/sub").mkdir(parents=True)
+    Path("scans/p1.tif").write_bytes(b"1")
+    Path("scans/sub/p2.tif").write_bytes(b"2")
+    before = set(root.get("x:1").digests)
+    assert call("store", "update", "root", "x:1", "--add", "scans/").exit_code == 0
+    assert set(root.get("x:1").digests) - before == {"p1.tif", "sub/p2.tif"}
+    assert call("store", "update", "root", "x:1", "--add", "scans").exit_code == 0
+    assert {"scans/p1.tif", "scans/sub/p2.tif"} <= set(root.get("x:1").digests)
+    Path("empty").mkdir()
+    done = call("store", "update", "root", "x:1", "--add", "empty/")
+    assert (done.exit_code, done.stderr) == (2, "pressmark: --add 'empty/': directory is empty; omit the option\n")
+    done = call("store", "update", "root", "x:1", "--add", "scans/", "--add", "scans/p1.tif")
+    assert (done.exit_code, done.stderr) == (2, "pressmark: --add: 'p1.tif' is specified twice\n")
+
+
 def test_many_replacements_say_what_they_did_together(call: Call, root: stores.OcflRoot) -> None:
     listed = b"x:1\tnew.txt\nx:2\tgiven\nx:3\tgiven\n"
     said = "pressmark: 'x:1': version v2: 1 added, 3 removed, 0 unchanged\npressmark: root: 3 objects stored\n"
