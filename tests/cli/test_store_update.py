@@ -167,6 +167,24 @@ def test_content_of_a_directory(call: Call, root: stores.OcflRoot) -> None:
     assert (done.exit_code, done.stderr) == (2, "pressmark: --add: 'p1.tif' is specified twice\n")
 
 
+def test_date_of_a_version(call: Call, root: stores.OcflRoot) -> None:
+    date = "2001-02-03T04:05:06+07:00"
+    assert call("store", "update", "root", "x:1", "--add", "new.txt", "--created", date).exit_code == 0
+    assert call("store", "put", "root", "x:9", "given", "--created", date).exit_code == 0
+    assert [root.versions(id)[-1].created for id in ("x:1", "x:9")] == [date, date]
+    for what in (("update", "root", "x:1", "--remove", "new.txt"), ("put", "root", "x:10", "given")):
+        done = call("store", *what, "--created", "yesterday")
+        assert (done.exit_code, done.stderr) == (
+            2,
+            "pressmark: --created 'yesterday': not an RFC 3339 date and time, such as 2024-05-31T12:00:00Z\n",
+        )
+    done = call("store", "put", "root", "--from", "-", "--created", date, stdin=b"x:11\tgiven\n")
+    assert (done.exit_code, "--created: not supported with --from" in done.stderr) == (2, True)
+    assert call("store", "init", "pairtree", "tree").exit_code == 0
+    done = call("store", "put", "tree", "a", "given", "--created", date)
+    assert (done.exit_code, "a store of kind pairtree does not record it" in done.stderr) == (2, True)
+
+
 def test_many_replacements_say_what_they_did_together(call: Call, root: stores.OcflRoot) -> None:
     listed = b"x:1\tnew.txt\nx:2\tgiven\nx:3\tgiven\n"
     said = "pressmark: 'x:1': version v2: 1 added, 3 removed, 0 unchanged\npressmark: root: 3 objects stored\n"

@@ -17,11 +17,13 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
+    CREATED,
     JSON,
     LINKS,
     STORE,
     Provenance,
     changes_text,
+    creation_date,
     missing_provenance,
     open_store,
     provenance_options,
@@ -100,6 +102,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 @LINKS
 @exclude_options
 @provenance_options
+@CREATED
 @JSON
 @store_options
 def put_command(
@@ -122,6 +125,7 @@ def put_command(
     message: str | None,
     user: str | None,
     user_address: str | None,
+    created: str | None,
     as_json: bool,
 ) -> int:
     """Store objects."""
@@ -137,6 +141,7 @@ def put_command(
     store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
     if listed is None:
         source = _source(sources)
+        how |= creation_date(created, store.kind)
 
         def put() -> StoreObject:
             return store.put(identifier or "", source, **how)

@@ -12,6 +12,7 @@ import click
 from pressmark.cli.common.console import CallError, cause
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
+    CREATED,
     IDENTIFIER,
     JSON,
     LINKS,
@@ -19,6 +20,7 @@ from pressmark.cli.store.options import (
     STORE,
     Provenance,
     by_path,
+    creation_date,
     ocfl_root,
     open_store,
     provenance_options,
@@ -78,6 +80,7 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @MODE
 @LINKS
 @provenance_options
+@CREATED
 @JSON
 @store_options
 def update_command(
@@ -97,6 +100,7 @@ def update_command(
     message: str | None,
     user: str | None,
     user_address: str | None,
+    created: str | None,
     as_json: bool,
 ) -> int:
     """Add, remove and rename files of an object."""
@@ -110,8 +114,10 @@ def update_command(
     store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
     rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
 
+    date = creation_date(created, store.kind)
+
     def update() -> StoreObject:
-        how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links}
+        how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links, **date}
         change = partial(store.update, add=add, remove=removed, rename=rename, **how)
         return by_path(store, identifier, change)
 
