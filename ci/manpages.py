@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-from pressmark.cli.common.help_page import grouped_options
+from pressmark.cli.common.help_page import epilog, grouped_options
 from pressmark.version import __version__
 
 __all__ = ["manual_pages"]
@@ -54,7 +54,7 @@ def page(command: click.Command, context: click.Context, subcommands: list[click
         "NOTES": [],
         "EXIT STATUS": [],
     }
-    for name, text in (("DESCRIPTION", command.help), ("NOTES", command.epilog)):
+    for name, text in (("DESCRIPTION", command.help), ("NOTES", epilog(command, context))):
         for paragraph in inspect.cleandoc(text or "").split("\n\n"):
             start = paragraph.removeprefix("\b\n")
             section = next((SECTIONS[head] for head in SECTIONS if start.startswith(head)), name)

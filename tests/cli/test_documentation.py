@@ -25,7 +25,7 @@ import pressmark
 from pressmark import layout, stores
 from pressmark.bagit import create, pack
 from pressmark.cli import main
-from pressmark.cli.common.help_page import HEADINGS, OTHER
+from pressmark.cli.common.help_page import HEADINGS, OTHER, epilog, page_context
 
 from .conftest import COMMAND, PROFILE, Run, environment
 
@@ -51,7 +51,7 @@ COMMANDS = dict(commands(main, click.Context(main, info_name="pressmark", **main
 
 def examples(command: click.Command) -> list[str]:
     """Return the examples in the help of a command, the two most used first."""
-    text = f"{command.help}\n\n{command.epilog}\n\n"
+    text = f"{command.help}\n\n{epilog(command, page_context(command))}\n\n"
     parts = (text.partition(f"\b\n{head}:\n")[2].partition("\n\n")[0] for head in ("Examples", "More examples"))
     return [line.strip() for part in parts for line in part.splitlines()]
 
@@ -95,7 +95,7 @@ def test_options_have_headings(path: str) -> None:
     command = COMMANDS[path]
     if isinstance(command, click.Group):
         return
-    context = click.Context(command, info_name=path, terminal_width=100, **main.context_settings)
+    context = page_context(command, info_name=path, terminal_width=100, **main.context_settings)
     found: dict[str, list[str]] = {}
     formatter = context.make_formatter()
     command.format_options(context, formatter)
@@ -109,6 +109,30 @@ def test_options_have_headings(path: str) -> None:
     assert sorted(shown) == sorted(record[0] for record in records if record is not None)
     assert found[OTHER] == ["-h, --help"]
     assert list(found) == [heading for heading in (*HEADINGS, OTHER) if heading in found]
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_help_fits_three_screens(path: str) -> None:
+    """Help of the longest commands has three screens of 24 lines; it names every option that it does not describe."""
+    command = COMMANDS[path]
+    # click leaves two columns of a terminal empty.
+    text = CliRunner(env={"COLUMNS": "78"}).invoke(main, [*path.split()[1:], "-h"]).stdout
+    lines = text.splitlines()
+    names = {name for one in command.params for name in one.opts if name.startswith("--")}
+    page_options = getattr(command, "page_options", frozenset())
+    assert page_options <= names
+    described = {name for name in names if re.search(rf"^  .*{name}\b(?!-)", text, re.MULTILINE)}
+    assert names <= described
+    if page_options or path in ("pressmark map", "pressmark unmap", "pressmark migrate"):
+        assert len(lines) <= 72
+        last = " ".join(" ".join(lines).rpartition("  See ")[2].split())
+        assert last.startswith(
+            f'"man {path.replace(" ", "-")}" and the page "Commands" of the documentation for details'
+        )
+        assert {name for name in names if name in re.split("[ ,.]+", last)} == page_options
+        page = command.get_help(page_context(command, info_name=path, terminal_width=78, **main.context_settings))
+        assert all(re.search(rf"^  (-., )?{name}\b", page, re.MULTILINE) for name in names)
+        assert '"man ' not in page
 
 
 def test_headings_name_options() -> None:

@@ -23,6 +23,7 @@ from pressmark import layout, migrate, stores
 from pressmark.cli.common.progress import ProgressMode, ProgressOutput, Reporter
 from pressmark.cli.migrate.output import PHASES, conflict_text, row_text
 from pressmark.errors import JobError, ReportError
+from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.entry import ROW_KEYS
 from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning import planner
@@ -144,7 +145,7 @@ def test_dry_run(call: Call, books: Path) -> None:
     (books / "pairtree_root" / "cd").mkdir()
     (books / "pairtree_root" / "cd" / "bare.txt").write_text("")
     result = call("migrate", "books", "root", *OCFL, "--dry-run", "--all")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     warning, *entries = result.stdout.splitlines()
     assert warning.startswith("warning improper ")
     assert "bare.txt" in warning
@@ -156,7 +157,7 @@ def test_dry_run(call: Call, books: Path) -> None:
     result = call("migrate", "books", "root", *OCFL, "--dry-run", "--json")
     *warnings, last = lines(result.stdout)
     assert [one["kind"] for one in warnings] == ["improper"]
-    assert (last["summary"]["ok"], last["summary"]["dry_run"], last["summary"]["objects"]) == (True, True, 3)
+    assert (last["summary"]["ok"], last["summary"]["dry_run"], last["summary"]["objects"]) == (False, True, 3)
     assert not (books.parent / "root").exists()
     assert call("migrate", "books", "root", *OCFL).exit_code == 1
 
@@ -515,6 +516,38 @@ def test_going_on(call: Call, books: Path) -> None:
     result = call("migrate", "books", "root", "--resume", "--report", "rows.jsonl")
     assert result.exit_code == 0
     assert len((books.parent / "rows.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_run_beside_another(call: Call, books: Path) -> None:
+    """A run whose process is alive is in use, not unfinished."""
+    work = begun(books)
+    with locked(Path(work, LOCK)):
+        for more in ([*OCFL], ["--catch-up"], ["--resume"]):
+            result = call("migrate", "books", "root", *more)
+            assert result.exit_code != 0
+            assert result.stderr.startswith(f"pressmark: '{work}': in use by ")
+    assert "is not finished" in call("migrate", "books", "root", *OCFL).stderr
+
+
+def test_a_catch_up_without_changes_leaves_no_folder(call: Call, books: Path) -> None:
+    """The next one catches up with the same run."""
+    call("migrate", "books", "root", *OCFL)
+    names = sorted(path.name for path in books.parent.iterdir())
+    for more in ([], ["--dry-run"], ["--json"]):
+        assert call("migrate", "books", "root", "--catch-up", *more).exit_code == 0
+        assert sorted(path.name for path in books.parent.iterdir()) == names
+    stores.open(books).put("ark:/13030/new", books.parent / "given")
+    result = call("migrate", "books", "root", "--catch-up")
+    assert "1 object: 1 ok" in result.stderr
+    assert len(list(books.parent.iterdir())) == len(names) + 1
+
+
+def test_dry_run_has_the_status_of_the_run(call: Call, books: Path) -> None:
+    (books.parent / "ids.txt").write_text("missing\n")
+    call_of = ("migrate", "books", "root", *OCFL, "--ids", "ids.txt")
+    result = call(*call_of, "--dry-run", "--json")
+    assert (result.exit_code, json.loads(result.stdout.splitlines()[-1])["summary"]["ok"]) == (1, False)
+    assert call(*call_of).exit_code == 1
 
 
 OTHER_LISTS = [

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from .conftest import Call
@@ -284,3 +286,26 @@ def test_quiet_says_what_failed(name: str, call: Call, folder: Path) -> None:
     done = call(*arguments, "--quiet")
     assert done.exit_code == 1
     assert done.stderr + done.stdout
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["x", "-1", ""])
+def test_numbers_that_are_not_allowed(value: str, call: Call) -> None:
+    """The error names the value and what is allowed, in every command with such an option."""
+    tried = 0
+    for name, arguments in COMMANDS.items():
+        for option in options_of(name):
+            if isinstance(option.type, click.IntRange | click.FloatRange):
+                done = call(*arguments, option.opts[0], value)
+                assert done.exit_code == 2
+                allowed = (
+                    "a whole number of [01] or more"
+                    if isinstance(option.type, click.IntRange)
+                    else (r"a number of seconds above 0, at most \d+")
+                )
+                text = f"pressmark: invalid value for '.*{option.opts[0]}.*': {value!r} is not {allowed} "
+                assert re.match(text, done.stderr), done.stderr
+                tried += 1
+    assert tried >= 12

@@ -150,13 +150,49 @@ def test_a_replacement_says_what_it_did(call: Call, root: stores.OcflRoot, tmp_p
     assert not {"version", "changes"} & lines(result.stdout)[0].keys()
 
 
+def test_content_of_a_directory(call: Call, root: stores.OcflRoot) -> None:
+    """A slash at the end adds the content of a directory, without its name."""
+    Path("scans/sub").mkdir(parents=True)
+    Path("scans/p1.tif").write_bytes(b"1")
+    Path("scans/sub/p2.tif").write_bytes(b"2")
+    before = set(root.get("x:1").digests)
+    assert call("store", "update", "root", "x:1", "--add", "scans/").exit_code == 0
+    assert set(root.get("x:1").digests) - before == {"p1.tif", "sub/p2.tif"}
+    assert call("store", "update", "root", "x:1", "--add", "scans").exit_code == 0
+    assert {"scans/p1.tif", "scans/sub/p2.tif"} <= set(root.get("x:1").digests)
+    Path("empty").mkdir()
+    done = call("store", "update", "root", "x:1", "--add", "empty/")
+    assert (done.exit_code, done.stderr) == (2, "pressmark: --add 'empty/': directory is empty; omit the option\n")
+    done = call("store", "update", "root", "x:1", "--add", "scans/", "--add", "scans/p1.tif")
+    assert (done.exit_code, done.stderr) == (2, "pressmark: --add: 'p1.tif' is specified twice\n")
+
+
+def test_date_of_a_version(call: Call, root: stores.OcflRoot) -> None:
+    date = "2001-02-03T04:05:06+07:00"
+    assert call("store", "update", "root", "x:1", "--add", "new.txt", "--created", date).exit_code == 0
+    assert call("store", "put", "root", "x:9", "given", "--created", date).exit_code == 0
+    assert [root.versions(id)[-1].created for id in ("x:1", "x:9")] == [date, date]
+    for what in (("update", "root", "x:1", "--remove", "new.txt"), ("put", "root", "x:10", "given")):
+        done = call("store", *what, "--created", "yesterday")
+        assert (done.exit_code, done.stderr) == (
+            2,
+            "pressmark: --created 'yesterday': not an RFC 3339 date and time, such as 2024-05-31T12:00:00Z\n",
+        )
+    done = call("store", "put", "root", "--from", "-", "--created", date, stdin=b"x:11\tgiven\n")
+    assert (done.exit_code, "--created: not supported with --from" in done.stderr) == (2, True)
+    assert call("store", "init", "pairtree", "tree").exit_code == 0
+    done = call("store", "put", "tree", "a", "given", "--created", date)
+    assert (done.exit_code, "a store of kind pairtree does not record it" in done.stderr) == (2, True)
+
+
 def test_many_replacements_say_what_they_did_together(call: Call, root: stores.OcflRoot) -> None:
     listed = b"x:1\tnew.txt\nx:2\tgiven\nx:3\tgiven\n"
-    said = "pressmark: 'x:1': version v2: 1 added, 3 removed, 0 unchanged\n"
+    said = "pressmark: 'x:1': version v2: 1 added, 3 removed, 0 unchanged\npressmark: root: 3 objects stored\n"
     assert call("store", "put", "root", "--from", "-", "--replace", stdin=listed).stderr == said
     listed = b"x:1\tgiven\nx:2\tgiven\nx:3\tnew.txt\nx:4\tgiven\n"
     result = call("store", "put", "root", "--from", "-", "--replace", "--json", stdin=listed)
-    assert result.stderr == "pressmark: root: 3 objects replaced: 4 added, 4 removed, 3 unchanged\n"
+    count = "pressmark: root: 3 objects replaced: 4 added, 4 removed, 3 unchanged\npressmark: root: 4 objects stored\n"
+    assert result.stderr == count
     assert [line.get("version") for line in lines(result.stdout)] == ["v3", "v1", "v2", None, None]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from textwrap import TextWrapper
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, cause, one_line, say
 from pressmark.cli.common.files import open_source
 from pressmark.cli.common.layout_options import column_named, layout_option, source_options
-from pressmark.cli.common.options import PROGRESS, THREADS, complete_layouts, json_option, null_option
+from pressmark.cli.common.options import PROGRESS, THREADS, WholeNumber, complete_layouts, json_option, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
@@ -54,8 +55,8 @@ Examples:
   pressmark compare identifiers.txt
   pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
 
-The verdict recommends one of the layouts for each kind of store, with the reasons. The last lines are the commands that
-create these stores.
+The output begins with the layout to choose for each kind of store, two reasons, and the command that creates the store;
+then come doubtful identifiers, what speaks against the other layouts, and tables.
 
 For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
 
@@ -78,7 +79,7 @@ inside another object, or contains one; "collide, no case" counts identifiers th
 ignores case or Unicode normalization; "not mapped" counts identifiers without a path. An identifier that occurs more
 than once counts once. A layout that is safe for all but a few identifiers is recommended for the rest.
 
-The verdict also names identifiers that are doubtful under every layout: empty ones, blanks at the ends, no-break and
+The output also names identifiers that are doubtful under every layout: empty ones, blanks at the ends, no-break and
 zero-width characters, several spellings of one DOI or ARK, text that is not UTF-8, and the line "sep=" of Excel.
 
 "directories" counts all directories that the objects need below the root of the store. Inodes are counted for OCFL,
@@ -108,7 +109,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 @click.option(
     "--files-per-object",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     default=1,
     show_default=True,
     help="Number of content files in each object, over all versions.",
@@ -116,7 +117,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 @click.option(
     "--versions",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1,
     show_default=True,
     help="Number of versions of each OCFL object.",
@@ -137,7 +138,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 @click.option(
     "--directory-limit",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Count directories with more than N entries.",
 )
 @click.option(
@@ -262,16 +263,28 @@ def _opened(file: str, null: bool, column: str | None, format_name: str | None, 
 
 
 def _text(comparison: Comparison, found: Verdict) -> str:
-    """Return the verdict, the tables and the next commands."""
-    lines = [f"{found.word}."]
-    for statement in found.statements:
-        lines.append(click.wrap_text(one_line(statement.text), output_width(), "- ", "  "))
+    """Return the recommendations, what speaks against the other layouts, and the tables."""
+    lines = []
+    for one in found.recommendations:
+        lines.append(one_line(f"{found.heading} for {STORES[one.structure]}: {one.layout}"))
+        lines += [_wrapped(one.text, "  "), f"  {one_line(one.command)}", ""]
+    lines.append(f"{found.word}.")
+    for group in found.groups:
+        lines += ["", f"{group.title}:", *(_wrapped(statement.text, "- ") for statement in group.statements)]
     tables = tables_text(_safety(comparison), _shape(comparison), *_first(comparison), *_probes(comparison))
-    commands = []
-    for structure, command in found.commands.items():
-        store = f", for {STORES[structure]}" if len(found.commands) > 1 else ""
-        commands.append(f"Next{store}: {command}\n")
-    return "\n".join([*lines, "", tables]) + "".join(commands)
+    return "\n".join([*lines, "", tables])
+
+
+def _wrapped(text: str, head: str) -> str:
+    """Return a text in lines that start below ``head``; names of layouts are not broken."""
+    wrapper = TextWrapper(
+        output_width(),
+        initial_indent=head,
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return wrapper.fill(one_line(text))
 
 
 def _safety(comparison: Comparison) -> Table:

@@ -41,28 +41,28 @@ Examples:
 {first}
 
 LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. Parameters follow the name, as in
-0003:tupleSize=2,numberOfTuples=2, or are given with --set. FILE has one {item} per line.
-Without FILE, or if FILE is "-", the command reads standard input. The output has the same order as FILE.
-
-Paths are relative to the root of an OCFL store, to the directory pairtree_root of a Pairtree, or to file_storage_root
-of a Vitro store. A Pairtree with a file pairtree_prefix needs its prefix: --set prefix=ark:/13030/.
-
-Each line ends with a line feed. If the last line of FILE does not, neither does the last line of the output. With -0,
-NUL replaces the line feed in input and output, because an identifier can contain line feeds. Nothing is decoded,
-trimmed or skipped: an empty line is an empty {item}, which fails. If FILE ends in .gz, it is decompressed; if OUTPUT
-ends in .gz, it is compressed.
-
-A list created on Windows has a carriage return before each line feed, and may start with a byte-order mark. If a list
-has either, also after its first lines, --crlf is required. In tables, rows that end with carriage returns only, a
-byte-order mark inside the file and UTF-16 are refused. The command refuses files that are not lists, which it
-recognizes by their names and first bytes: spreadsheets, documents, archives, databases, JSON, and files with
-compression other than gzip.
+0003:tupleSize=2,numberOfTuples=2, or are given with --set. FILE has one {item} per line; without FILE, or if it is
+"-", the command reads standard input. With --column, FILE is a table, and its rows get a new column.
 """
 
 MORE = """\
 \b
 More examples:
 {more}
+
+Paths are relative to the root of an OCFL store, to the directory pairtree_root of a Pairtree, or to file_storage_root
+of a Vitro store. A Pairtree with a file pairtree_prefix needs its prefix: --set prefix=ark:/13030/.
+
+Each line ends with a line feed. If the last line of FILE does not, neither does the last line of the output. With -0,
+NUL replaces the line feed in input and output, because an identifier can contain line feeds. Nothing is decoded,
+trimmed or skipped: an empty line is an empty {item}, which fails. The output has the same order as FILE. If FILE ends
+in .gz, it is decompressed; if OUTPUT ends in .gz, it is compressed.
+
+A list created on Windows has a carriage return before each line feed, and may start with a byte-order mark. If a list
+has either, also after its first lines, --crlf is required. In tables, rows that end with carriage returns only, a
+byte-order mark inside the file and UTF-16 are refused. The command refuses files that are not lists, which it
+recognizes by their names and first bytes: spreadsheets, documents, archives, databases, JSON, and files with
+compression other than gzip.
 
 Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns contains the {items}. Each row is
 written with its {result} as a new last column; everything else is unchanged: the bytes of text formats, and the schema,
@@ -81,9 +81,6 @@ Parquet requires pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe
 binary, or a dictionary of them). A null stays null and does not fail. Rows are read and written in row groups of at
 most 32 MiB.
 
-"""
-
-EPILOG = """\
 Errors: for each {item} that fails, a line on standard error shows the file, the line number (from 1), the {item}
 and the reason; with -0, "item" and its number replace the line number. With "--on-error stop", the first error stops
 the run: standard output ends before that {item}, and a file given with -o is not written. With "skip", the line is
@@ -91,6 +88,10 @@ omitted. With "empty", an empty line is written (with --both, the missing column
 last line on standard error counts the failures. In a table, "skip" omits the row, and "empty" leaves the new field
 empty (null in Parquet), but omits a malformed line of JSON; the line number is that of the first line of the row, in
 Parquet the row number (from 1). A row with too few or too many fields also fails.
+"""
+
+EPILOG = """\
+For each {item} that fails, a line on standard error shows the file, the line number, the {item} and the reason.
 
 Exit status: 0 success (also if the reader of a pipe closes it), 1 an item failed, or reading or writing failed, 2 usage
 error (nothing was done), 130 interrupted.
@@ -150,7 +151,9 @@ def _command(direction: _Direction, more: str) -> click.Command:
         cls=Command,
         short_help=direction.short_help,
         help=HELP.format_map(words) + more,
-        epilog=MORE.format_map(words) + EPILOG.format_map(words),
+        details=MORE.format_map(words),
+        page_options="--config --header --delimiter --as --threads",
+        epilog=EPILOG.format_map(words),
     )
     @layout_options
     @click.argument("file", metavar="[FILE]", required=False, type=click.Path(readable=False, allow_dash=True))

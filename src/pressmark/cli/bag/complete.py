@@ -15,7 +15,7 @@ from pressmark.bagit.fetch.download import LONGEST_TIMEOUT
 from pressmark.cli.bag.options import BAG, STAGES, Listener
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
-from pressmark.cli.common.options import PROGRESS, json_option
+from pressmark.cli.common.options import PROGRESS, Seconds, WholeNumber, json_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count, format_rate
@@ -79,7 +79,7 @@ _DOWNLOAD = (
     click.option(
         "--timeout",
         metavar="SECONDS",
-        type=click.FloatRange(min=0, max=LONGEST_TIMEOUT, min_open=True),
+        type=Seconds(min=0, max=LONGEST_TIMEOUT, min_open=True),
         callback=_check_number,
         default=60.0,
         show_default=True,
@@ -88,7 +88,7 @@ _DOWNLOAD = (
     click.option(
         "--retries",
         metavar="N",
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         default=4,
         show_default=True,
         help="Retry a request up to N times if the connection fails or the server is busy.",
@@ -96,7 +96,7 @@ _DOWNLOAD = (
     click.option(
         "--threads",
         metavar="N",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         default=4,
         show_default=True,
         help="Download N files at a time.",
@@ -123,7 +123,7 @@ def _refuse_missing_certificates(download: Mapping[str, Any]) -> None:
 @click.option(
     "--maximum",
     metavar="BYTES",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     help="Maximum size of a file whose length fetch.txt does not state.",
 )
 @_download_options

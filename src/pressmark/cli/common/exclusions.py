@@ -94,7 +94,10 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Excludes("--verify-again", "--message --user --user-address", "nothing is written"),
     ),
     "store check": (*_BY_WORKERS, _ONE_THREAD),
-    "store put": (Requires("--crlf", "--from"),),
+    "store put": (
+        Requires("--crlf", "--from"),
+        Excludes("--from", "--created", "the objects of a list have the time when they are stored"),
+    ),
     "store repair": (Requires("IDENTIFIER", "--from", "omit it to repair the whole store"),),
     "store rm": (Requires("--crlf", "--from"),),
     "verify": (

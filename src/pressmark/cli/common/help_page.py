@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import textwrap
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
-__all__ = ["HEADINGS", "OTHER", "grouped_options", "similar_command", "write_options"]
+__all__ = [
+    "HEADINGS",
+    "OTHER",
+    "epilog",
+    "grouped_options",
+    "is_page",
+    "page_context",
+    "similar_command",
+    "write_options",
+    "write_text",
+]
 
 OTHER = "Other"
 # An option has the same meaning in all commands, and therefore the same heading.
@@ -19,7 +32,7 @@ HEADINGS = {
     "Selection": "version links ignore ignore-missing exclude exclude-junk delete-excluded nested improper",
     "Digests and checks": "algorithm level digests profile lenient verify verify-again check-space",
     "Content and metadata": "add-algorithm drop-algorithm info info-file remove-info tag-file accept rewrite"
-    " metadata-only add remove rename no-dedup replace mode copy-mode move drop-empty-directories message user"
+    " metadata-only add remove rename no-dedup replace mode copy-mode move drop-empty-directories message created user"
     " user-address",
     "Measurement": "files-per-object versions directory-limit probe",
     "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
@@ -27,7 +40,8 @@ HEADINGS = {
     "Run and resume": "dry-run ledger work resume catch-up max-errors temporary progress",
 }
 _HEADING = {f"--{option}": heading for heading, options in HEADINGS.items() for option in options.split()}
-_WIDEST = 30  # a longer option has its description below it
+_PAGE = "pressmark.page"
+_WIDEST = 22  # a longer option has its description below it
 
 # The commands that words of other programs mean, by group. A word that several commands could mean is not among them.
 _WORDS = {
@@ -74,14 +88,23 @@ _WORDS = {
 }
 
 
+def grouped_parameters(parameters: Iterable[click.Parameter]) -> list[click.Option]:
+    """Return the options among ``parameters`` in the order of their groups."""
+    options = [one for one in parameters if isinstance(one, click.Option)]
+    return sorted(options, key=lambda one: [*HEADINGS, OTHER].index(_heading(one)))
+
+
+def _heading(option: click.Option) -> str:
+    return next((_HEADING[name] for name in option.opts if name in _HEADING), OTHER)
+
+
 def grouped_options(parameters: Iterable[click.Parameter], context: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return names and help of the options among ``parameters``, by the heading of their group."""
     groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS, OTHER)}
-    for parameter in parameters:
-        record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
+    for option in grouped_parameters(parameters):
+        record = option.get_help_record(context)
         if record is not None:
-            names = (_HEADING[name] for name in parameter.opts if name in _HEADING)
-            groups[next(names, OTHER)].append(record)
+            groups[_heading(option)].append(record)
     return {heading: records for heading, records in groups.items() if records}
 
 
@@ -94,7 +117,49 @@ def write_options(
     for heading, records in groups.items():
         with formatter.section(heading):
             # All groups have columns of the same width.
-            formatter.write_dl([(term.ljust(min(longest, _WIDEST)), text) for term, text in records])
+            formatter.write_dl([(term.ljust(min(longest, _WIDEST)), text) for term, text in records], _WIDEST)
+
+
+def page_context(command: click.Command, **attributes: Any) -> click.Context:
+    """Return a context in which help is that of the page of a command, and of the pages of its subcommands."""
+    context = click.Context(command, **attributes)
+    context.meta[_PAGE] = True
+    return context
+
+
+def is_page(context: click.Context) -> bool:
+    """Return whether help is written for the page of a command, with everything that ``--help`` leaves out."""
+    return _PAGE in context.meta
+
+
+def epilog(command: click.Command, context: click.Context) -> str:
+    """Return the paragraphs below the options; on the terminal, the last one names what only the page describes."""
+    text = inspect.cleandoc(command.epilog or "")
+    details: str = getattr(command, "details", "")
+    names: frozenset[str] = getattr(command, "page_options", frozenset())
+    if is_page(context):
+        return f"{inspect.cleandoc(details)}\n\n{text}".strip()
+    if not details and not names:
+        return text
+    page = f'"man {context.command_path.replace(" ", "-")}" and the page "Commands" of the documentation'
+    # In the order of the page.
+    options = [name for one in grouped_parameters(command.get_params(context)) for name in one.opts if name in names]
+    more = f", and these options: {', '.join(options)}" if options else ""
+    return f"{text}\n\nSee {page} for details{more}."
+
+
+def write_text(text: str, formatter: click.HelpFormatter) -> None:
+    """Write paragraphs with the indentation of an epilog; lines do not break inside an option."""
+    formatter.write_paragraph()
+    with formatter.indentation():
+        width = formatter.width - formatter.current_indent
+        for number, paragraph in enumerate(text.split("\n\n")):
+            if number:
+                formatter.write_paragraph()
+            if not paragraph.startswith("\b"):
+                lines = textwrap.fill(" ".join(paragraph.split()), width, break_on_hyphens=False)
+                paragraph = f"\b\n{lines}"
+            formatter.write_text(paragraph)
 
 
 def similar_command(word: str, group: str, commands: Iterable[str]) -> str:

@@ -26,6 +26,8 @@ __all__ = [
     "PROGRESS",
     "READ",
     "THREADS",
+    "Seconds",
+    "WholeNumber",
     "check_globs",
     "complete_algorithms",
     "complete_layouts",
@@ -47,14 +49,37 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+
+class WholeNumber(click.IntRange):
+    """A whole number of at least ``min``; an error says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a whole number of {self.min} or more", param, ctx)
+
+
+class Seconds(click.FloatRange):
+    """A positive number of seconds, of at most ``max``; an error says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a number of seconds above 0, at most {self.max:g}", param, ctx)
+
+
 PROGRESS = click.option(
     "--progress/--quiet",
     " /--no-progress",
     " /-q",
     "progress",
     default=None,
-    help="Show or hide progress on stderr: a bar on a terminal, otherwise a line every 30 seconds (default: show,"
-    " unless data are printed to the terminal). With --quiet, nothing is written to stderr unless something fails.",
+    help="Show or hide progress on stderr (default: show, unless data are printed to the terminal). With --quiet,"
+    " nothing is written to stderr unless something fails.",
 )
 
 
@@ -168,7 +193,7 @@ LEDGER = click.option(
 THREADS = click.option(
     "--threads",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     default=0,
     callback=lambda _context, _parameter, value: value or None,
     help="Number of threads (default 0: one per core). The output does not depend on it.",
@@ -254,7 +279,7 @@ _WORKER_OPTIONS = (
     click.option(
         "--workers",
         metavar="N",
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         help="Share the work among N processes; 0 for one per core.",
     ),
     click.option(

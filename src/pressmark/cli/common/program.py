@@ -33,7 +33,16 @@ LONG_RUN = 10.0
 
 
 class Command(click.Command):
-    """A command whose help shows options in groups."""
+    """A command whose help shows options in groups.
+
+    :param details: paragraphs for the page of the command, which ``--help`` leaves out
+    :param page_options: options that only the page describes; ``--help`` lists their names
+    """
+
+    def __init__(self, *args: Any, details: str = "", page_options: str = "", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.details = details
+        self.page_options = frozenset(page_options.split())
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the options, and run the command; after a long run, report on a terminal that the native implementation
@@ -49,9 +58,18 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups of options."""
         # Imported here: most runs do not show help.
-        from pressmark.cli.common.help_page import write_options
+        from pressmark.cli.common.help_page import is_page, write_options
 
-        write_options(self.get_params(ctx), ctx, formatter)
+        parameters = self.get_params(ctx)
+        if not is_page(ctx):
+            parameters = [one for one in parameters if not self.page_options.intersection(one.opts)]
+        write_options(parameters, ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the paragraphs below the options."""
+        from pressmark.cli.common.help_page import epilog, write_text
+
+        write_text(epilog(self, ctx), formatter)
 
 
 class Commands(click.Group):

@@ -31,29 +31,43 @@ already a store of the requested kind and layout. Objects keep their identifiers
 not changed, unless you use --move.
 """
 
-EPILOG = f"""\
+DETAILS = f"""\
 \b
 More examples:
   pressmark migrate root newroot --to ocfl --layout 0004 --move --json
 
 Pressmark first plans the path of each object. A plan with conflicts (path collisions, names that the target system does
 not allow, too little space) is refused: all conflicts are listed, and nothing is written to DESTINATION. Then each
-object is copied and verified, and gets a status:
+object is copied and verified, and gets a status; all but ok and exists_same are listed:
 
 \b
 {_MEANINGS}
+"""
 
-Each object that is neither ok nor exists_same is listed on stdout with its status, identifier and reason. The file
-remaining.txt in the work folder lists the identifiers of these objects, for --ids. To continue a run that was
-interrupted or killed, run the same command with --resume.
+EPILOG = """\
+Each object that is not migrated is listed on stdout with its status, identifier and reason. The file remaining.txt in
+the work folder lists the identifiers of these objects, for --ids.
 
 Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each is listed) or the run is not finished,
 2 usage error or refused plan, 130 interrupted.
 """
 
+# Options that few migrations need.
+PAGE_OPTIONS = """
+--prefix --namespace --identifiers --content-paths --source-kind --source-layout --column --crlf --version --improper
+--ignore --links --algorithm --profile --check-space --verify --message --user --user-address --copy-mode
+--drop-empty-directories --workers --dask --work --max-errors
+"""
+
 
 @click.command(
-    "migrate", cls=Command, help=HELP, epilog=EPILOG, short_help="Migrate objects from one store to another."
+    "migrate",
+    cls=Command,
+    help=HELP,
+    details=DETAILS,
+    page_options=PAGE_OPTIONS,
+    epilog=EPILOG,
+    short_help="Migrate objects from one store to another.",
 )
 @migrate_options
 @click.pass_context

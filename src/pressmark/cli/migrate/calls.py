@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from pressmark import migrate, stores
@@ -19,6 +21,7 @@ from pressmark.cli.store.options import Provenance, missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
+from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.execution.run_result import Summary, remaining_path
 from pressmark.migrate.workdir import WARNINGS, is_of_run
 from pressmark.reports import ProgressEvent
@@ -138,9 +141,13 @@ class MigrateCall:
         """Return the work folder of a new run.
 
         :raises CallError: an earlier run is not finished
+        :raises JobError: another process has it in use
         """
         folder = migrate.work_folder(self._destination, self._call["work"])
         if migrate.state(folder) == "begun":
+            # A folder that cannot be written to has no lock.
+            with suppress(OSError), locked(Path(folder, LOCK)):
+                pass
             what = "run the same command with --resume to continue, or choose another --work to start a new run"
             raise CallError(f"the run in {folder} is not finished; {what}")
         return folder
@@ -248,7 +255,8 @@ class MigrateCall:
         if self._call["everything"]:
             for entry in plan.entries():
                 write_entry(output, entry)
-        output.summary({"ok": True, "dry_run": True, **plan.summary()})
+        ok = not (plan.invalid or plan.missing)
+        output.summary({"ok": ok, "dry_run": True, **plan.summary()})
         pieces = [
             f"{format_count(plan.objects, 'object')} would be migrated by {plan.mode}",
             f"{format_count(plan.files, 'file')}, {format_bytes(plan.bytes)}",
@@ -260,8 +268,14 @@ class MigrateCall:
         ):
             if number:
                 pieces.append(f"{number:,} {what}")
-        output.tell(f"{self._destination}: {'; '.join(pieces)}; nothing was written")
-        return 0
+        output.tell(f"{self._destination}: {'; '.join(pieces)}; nothing was written", failed=not ok)
+        self._forget(plan)
+        return 0 if ok else Failure.exit_code
+
+    def _forget(self, plan: migrate.Plan) -> None:
+        """Remove the work folder of a catch-up that found nothing; the last run stays the one to catch up with."""
+        if self._verb == "catch_up" and not (plan.objects or plan.invalid or plan.missing or plan.warnings):
+            shutil.rmtree(plan.work, ignore_errors=True)
 
     # --- the run --------------------------------------------------------------------------------------------------
 
@@ -333,6 +347,8 @@ class MigrateCall:
         output.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
         for text in self._last_words(run, summary, unseen):
             output.tell(text, failed=bool(status))
+        if run.complete:
+            self._forget(run.plan)
         return status
 
     def _last_words(self, run: migrate.Run, summary: Summary, unseen: int) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pressmark.cli.common.layout_options import layout_option
 from pressmark.cli.common.options import (
     CRLF,
     PROGRESS,
+    WholeNumber,
     check_globs,
     complete_algorithms,
     complete_layouts,
@@ -123,8 +124,7 @@ _WHAT = (
         "new_ids",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Change identifiers: each line of FILE contains an old and a new identifier, separated by a TAB, or as"
-        " CSV.",
+        help="Change identifiers: each line of FILE has an old and a new one, separated by a TAB, or as CSV.",
     ),
     click.option(
         "--improper",
@@ -188,12 +188,12 @@ _HOW = (
     ),
 )
 _RUN = (
-    click.option("--dry-run", is_flag=True, help="Plan only: report the objects to migrate, and the conflicts."),
+    click.option("--dry-run", is_flag=True, help="Plan only; report objects and conflicts."),
     click.option(
         "--resume",
         is_flag=True,
-        help="Continue an unfinished run; objects that are done are skipped. Options and lists that differ from those"
-        " of the run are refused; omitted ones stay as they are.",
+        help="Continue an interrupted run. Options and lists that differ from those of the run are refused; omitted"
+        " ones stay as they are.",
     ),
     click.option(
         "--catch-up",
@@ -203,7 +203,7 @@ _RUN = (
     click.option(
         "--verify-again",
         is_flag=True,
-        help="After a finished run: read all migrated objects in DESTINATION again, and verify them.",
+        help="Read all objects of a finished run again.",
     ),
     worker_options,
     click.option(
@@ -216,7 +216,7 @@ _RUN = (
     click.option(
         "--max-errors",
         metavar="N",
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         help="Stop the run if more than N objects fail. Default: no limit.",
     ),
 )
@@ -227,8 +227,7 @@ _REPORT = (
         metavar="FILE",
         multiple=True,
         type=click.Path(),
-        help="Write a report at the end: a page (.html), or all rows (.csv, .jsonl, .csv.gz, .jsonl.gz, .parquet);"
-        " repeatable.",
+        help="Write a report: a page (.html), or all rows (.csv, .jsonl, .csv.gz, .jsonl.gz, .parquet); repeatable.",
     ),
     click.option("--all", "everything", is_flag=True, help="List all objects, including the migrated ones."),
     json_option("line"),

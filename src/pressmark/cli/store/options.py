@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pressmark.stores import OcflRoot, StoredObject
 
 __all__ = [
+    "CREATED",
     "IDENTIFIER",
     "IDENTIFIERS",
     "JSON",
@@ -36,6 +37,7 @@ __all__ = [
     "by_path",
     "changes_text",
     "check_version",
+    "creation_date",
     "find_object",
     "layout_of",
     "missing_provenance",
@@ -236,6 +238,30 @@ def provenance_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+CREATED = click.option(
+    "--created",
+    metavar="TIME",
+    help="Date and time of the version (OCFL), such as 2024-05-31T12:00:00Z. Default: now.",
+)
+
+
+def creation_date(created: str | None, kind: str) -> dict[str, str]:
+    """Return the option of a store for ``--created``.
+
+    :raises CallError: a store of this kind does not record it, or it is not an RFC 3339 date and time
+    """
+    if created is None:
+        return {}
+    if kind != "ocfl":
+        raise CallError(f"--created: a store of kind {kind} does not record it; omit the option")
+    # Imported here: few calls have a date.
+    from pressmark.stores.ocfl.inventory_rules import is_date_time
+
+    if not is_date_time(created):
+        raise CallError(f"--created {quoted(created)}: not an RFC 3339 date and time, such as 2024-05-31T12:00:00Z")
+    return {"created": created}
 
 
 class Provenance(NamedTuple):

@@ -17,11 +17,13 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
+    CREATED,
     JSON,
     LINKS,
     STORE,
     Provenance,
     changes_text,
+    creation_date,
     missing_provenance,
     open_store,
     provenance_options,
@@ -100,6 +102,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 @LINKS
 @exclude_options
 @provenance_options
+@CREATED
 @JSON
 @store_options
 def put_command(
@@ -122,6 +125,7 @@ def put_command(
     message: str | None,
     user: str | None,
     user_address: str | None,
+    created: str | None,
     as_json: bool,
 ) -> int:
     """Store objects."""
@@ -137,6 +141,7 @@ def put_command(
     store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
     if listed is None:
         source = _source(sources)
+        how |= creation_date(created, store.kind)
 
         def put() -> StoreObject:
             return store.put(identifier or "", source, **how)
@@ -146,7 +151,8 @@ def put_command(
         from pressmark.cli.store.listed import store_listed
 
         run = partial(store_listed, store, listed, null, crlf, **how)
-    return store_objects(path, store, run, as_json=as_json, null=null, progress=progress)
+    is_counted = listed is not None
+    return store_objects(path, store, run, as_json=as_json, null=null, progress=progress, is_counted=is_counted)
 
 
 def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object]:
@@ -164,12 +170,20 @@ def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object
 
 
 def store_objects(
-    path: bytes, store: Store, run: Callable[[Report], object], *, as_json: bool, null: bool, progress: bool | None
+    path: bytes,
+    store: Store,
+    run: Callable[[Report], object],
+    *,
+    as_json: bool,
+    null: bool,
+    progress: bool | None,
+    is_counted: bool = False,
 ) -> int:
     """Store objects, report each, and return the exit status.
 
     :param path: the store, as specified
     :param run: stores the objects, and passes the record or the error of each to its argument
+    :param is_counted: end with the number of objects
     """
     stored = same = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
@@ -216,8 +230,13 @@ def store_objects(
     missing = missing_provenance(store)
     if recorded and missing:
         output.tell(f"{os.fsdecode(path)}: {missing}")
-    if warned:
-        output.tell(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
+    # The lines above have counted objects that were replaced, or are the same.
+    has_counts = stored + failed == replaced and bool(same or replaced)
+    if warned or (is_counted and not has_counts):
+        pieces = [f"{format_count(stored, 'object')} stored"]
+        pieces += [f"{failed:,} failed"] if failed else []
+        pieces += [format_count(warned, "warning")] if warned else []
+        output.tell(f"{os.fsdecode(path)}: {', '.join(pieces)}")
     return output.status
 
 

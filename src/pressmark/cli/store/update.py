@@ -12,6 +12,7 @@ import click
 from pressmark.cli.common.console import CallError, cause
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
+    CREATED,
     IDENTIFIER,
     JSON,
     LINKS,
@@ -19,6 +20,7 @@ from pressmark.cli.store.options import (
     STORE,
     Provenance,
     by_path,
+    creation_date,
     ocfl_root,
     open_store,
     provenance_options,
@@ -53,7 +55,8 @@ Only added files are read. Content that already exists in a version of the objec
 is read and compared with its digest, and if it is damaged, the new content is stored, with a warning. If nothing
 changes, no version is created. Adding a version is atomic. The output is the same as for "pressmark store put".
 
-If FILE is a directory, all files in it are added. Names can contain "=", because FILE must exist and OLD must be a file
+If FILE is a directory, all files in it are added below NAME; with a slash at the end (--add scans/), they are added
+without the name of the directory. Names can contain "=", because FILE must exist and OLD must be a file
 of the object. All files are renamed at once, so two files can exchange names.
 
 Exit status: 0 success, 1 the object was not changed (the reason is on standard error), 2 usage error, 130 interrupted.
@@ -66,9 +69,10 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @click.option(
     "--add",
     "added",
-    metavar="FILE[=NAME]",
+    metavar="FILE[=NAME]|DIR/",
     multiple=True,
-    help="Add FILE as NAME (default: the name of FILE), or replace the file NAME of the object; repeatable.",
+    help="Add FILE as NAME (default: the name of FILE), or replace the file NAME of the object; DIR/ adds the content"
+    " of the directory DIR; repeatable.",
 )
 @click.option("--remove", "removed", metavar="NAME", multiple=True, help="Remove a file; repeatable.")
 @click.option("--rename", "renamed", metavar="OLD=NEW", multiple=True, help="Rename a file; repeatable.")
@@ -76,6 +80,7 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @MODE
 @LINKS
 @provenance_options
+@CREATED
 @JSON
 @store_options
 def update_command(
@@ -95,21 +100,24 @@ def update_command(
     message: str | None,
     user: str | None,
     user_address: str | None,
+    created: str | None,
     as_json: bool,
 ) -> int:
     """Add, remove and rename files of an object."""
     if not (added or removed or renamed):
         raise CallError("missing option; specify --add, --remove or --rename")
     provenance = Provenance(message, user, user_address)
-    add = _unique("--add", map(_added, added))
+    add = _unique("--add", (pair for text in added for pair in _added(text)))
     opened = open_store(
         path, kind, layout, identifiers, more=lambda kind: provenance.options(kind) if kind == "ocfl" else {}
     )
     store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
     rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
 
+    date = creation_date(created, store.kind)
+
     def update() -> StoreObject:
-        how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links}
+        how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links, **date}
         change = partial(store.update, add=add, remove=removed, rename=rename, **how)
         return by_path(store, identifier, change)
 
@@ -122,8 +130,16 @@ def _readings(text: str) -> list[tuple[str, str]]:
     return [(before, after) for before, after in splits if before and after]
 
 
-def _added(text: str) -> tuple[str, str]:
-    """Return name and path of a file to add."""
+def _added(text: str) -> list[tuple[str, str]]:
+    """Return name and path of a file to add, or of each entry of a directory whose name ends with a slash."""
+    if text.endswith("/") and os.path.isdir(text):
+        try:
+            names = sorted(os.listdir(text))
+        except OSError as error:
+            raise CallError(f"--add {quoted(text)}: {cause(error)}") from None
+        if not names:
+            raise CallError(f"--add {quoted(text)}: directory is empty; omit the option")
+        return [(name, os.path.join(text, name)) for name in names]
     readings = [(name, file) for file, name in _readings(text)]
     readings.append((os.path.basename(os.path.abspath(text)), text))
     errors = []
@@ -138,7 +154,7 @@ def _added(text: str) -> tuple[str, str]:
             errors.append(str(error))
     if not found:
         raise CallError(f"--add {quoted(text)}: {errors[0]}")
-    return _only("--add", text, found, [file for _name, file in found])
+    return [_only("--add", text, found, [file for _name, file in found])]
 
 
 def _renamed(store: OcflRoot, identifier: str, text: str) -> tuple[str, str]:

@@ -12,6 +12,8 @@ from pressmark.compare.report.verdict import (
     STORES,
     STRUCTURES,
     SYSTEMS,
+    Group,
+    Recommendation,
     Statement,
     Verdict,
     find_defects,
@@ -26,6 +28,8 @@ from pressmark.version import __version__
 __all__ = [
     "STORES",
     "SYSTEMS",
+    "Group",
+    "Recommendation",
     "Statement",
     "Verdict",
     "check_report",

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.compare.result import CollisionGroup, ComparisonData, LayoutResult, Remark
 from pressmark.errors import quoted
-from pressmark.html import format_large_number, format_number
+from pressmark.html import format_number
 from pressmark.layouts import HashAndIdNTuple, find_layout
 
 __all__ = [
-    "BILLION",
     "CROWDED",
     "STORES",
     "STRUCTURES",
     "SYSTEMS",
+    "Group",
+    "Recommendation",
     "Statement",
     "Verdict",
     "find_defects",
@@ -25,8 +26,6 @@ __all__ = [
     "safety_of",
 ]
 
-#: The number of objects for which growth is reported.
-BILLION = 10**9
 #: Entries of a directory that many tools handle slowly.
 CROWDED = 10_000
 #: Display names of the profiles.
@@ -54,107 +53,165 @@ class Statement(NamedTuple):
     text: str
 
 
+class Recommendation(NamedTuple):
+    """The layout to choose for one kind of store.
+
+    :ivar structure: the object structure: ``ocfl``, ``pairtree`` or ``vitro``
+    :ivar layout: the name of the layout in the comparison
+    :ivar reasons: one or two properties of the layout: the first, and the one that another layout lacks
+    :ivar reservations: what speaks against the layout nevertheless
+    :ivar command: the command that creates a store with this layout
+    """
+
+    structure: str
+    layout: str
+    reasons: tuple[str, ...]
+    reservations: tuple[Statement, ...]
+    command: str
+
+    @property
+    def text(self) -> str:
+        """The reasons and the reservations in two sentences."""
+        reservations = "; ".join(statement.text for statement in self.reservations)
+        text = f"{'; '.join(self.reasons)}."
+        return text[0].upper() + text[1:] + (f" But {reservations}." if reservations else "")
+
+
+class Group(NamedTuple):
+    """Statements of the same kind.
+
+    :ivar title: what the statements have in common
+    :ivar statements: the statements
+    """
+
+    title: str
+    statements: tuple[Statement, ...]
+
+
 class Verdict(NamedTuple):
     """The verdict on a comparison.
 
     :ivar kind: ``good``, ``attention`` or ``bad``
     :ivar word: the verdict in a few words
-    :ivar statements: the reasons
-    :ivar recommended: name of the first recommended layout; :data:`None` if a single layout was compared, or none is
+    :ivar recommendations: the recommended layout, or the only one, for each object structure; empty if no layout is
         safe
-    :ivar recommendations: name of the recommended layout for each object structure: ``ocfl``, ``pairtree``, ``vitro``
-    :ivar next: the first of :attr:`commands`; :data:`None` if no layout is safe
-    :ivar commands: the command that creates a store with the recommended or only layout, for each object structure
+    :ivar groups: what is doubtful about the identifiers, and what speaks against the layouts that are not recommended
+    :ivar heading: the word before each recommendation: ``Recommended``, or ``Suitable`` for a single layout
     """
 
     kind: str
     word: str
-    statements: tuple[Statement, ...]
-    recommended: str | None = None
-    recommendations: Mapping[str, str] = {}
-    next: str | None = None
-    commands: Mapping[str, str] = {}
+    recommendations: tuple[Recommendation, ...] = ()
+    groups: tuple[Group, ...] = ()
+    heading: str = "Recommended"
 
     def record(self) -> dict[str, Any]:
         """Return the JSON representation."""
-        return {**self._asdict(), "statements": [statement._asdict() for statement in self.statements]}
+        recommendations = [
+            {**one._asdict(), "reservations": [statement._asdict() for statement in one.reservations]}
+            for one in self.recommendations
+        ]
+        groups = [
+            {"title": group.title, "statements": [statement._asdict() for statement in group.statements]}
+            for group in self.groups
+        ]
+        return {"kind": self.kind, "word": self.word, "recommendations": recommendations, "groups": groups}
+
+
+# The groups of statements, in their order.
+_INPUT = "In the list of identifiers"
+_TITLES = {
+    "shared": "Objects would overwrite each other",
+    "inside": "One object would be inside another",
+    "nested": "One object would be inside another",
+    "unmapped": "Identifiers without a path",
+    "refused": "Paths that no file system allows",
+    "folded": "Paths on other systems",
+    "profile": "Paths on other systems",
+    "limit": "Large directories",
+    "reversible": "Paths that do not contain the identifier",
+    "equal": "As safe as the recommended layout",
+}
 
 
 def judge(comparison: ComparisonData) -> Verdict:
-    """Return the verdict on a comparison by these rules, in this order.
+    """Return the verdict on a comparison by these rules.
 
-    ``empty``
-        There are no identifiers (``attention``).
+    A layout is *safe* without :func:`find_defects`: each identifier has a unique path, and no path is inside another,
+    unless the store format allows it. A layout whose only defects are a few identifiers without an allowed path (one,
+    or at most one in ten) is safe for all but these. The verdict is ``bad`` if no layout is safe even so, and
+    ``attention`` if only some are, or some with exceptions, or if a rule below turns ``good`` into ``attention``.
+
+    Among several layouts, the verdict recommends for each object structure the safe one that comes first by these
+    criteria: fewest exceptions; no collisions on file systems that ignore case; no paths that other systems, of the
+    chosen profile, do not allow; no nested paths; no directory with more entries than the user's limit or
+    :data:`CROWDED`, and not all objects in one directory; identifiers can be restored from paths; layout 0003 with its
+    defaults; fewest inodes per object.
+
+    The first group is about the identifiers:
+
     ``duplicates``
-        Identifiers that occur more than once are reported as a property of the input. They count once, not as
+        Identifiers that occur more than once are a property of the input (``attention``). They count once, not as
         collisions.
     ``blank``, ``setting``, ``encoding``, ``ends``, ``invisible``, ``spelling``
-        The remarks on the input: empty identifiers; a line ``sep=`` of Excel; identifiers that are not UTF-8, with
-        blanks at the ends, with no-break or zero-width characters; and spellings of the same DOI or ARK. Each turns
-        ``good`` into ``attention``.
-    ``safe``
-        The layouts without :func:`find_defects`: each identifier has a unique path, and no path is inside another,
-        unless the store format allows it. A layout whose only defects are a few identifiers without an allowed path
-        (one, or at most one in ten) is safe for all but these. The verdict is ``bad`` if no layout is safe even so, and
-        ``attention`` if only some are, or some with exceptions.
-    ``recommended``
-        Among several layouts, for each object structure, the safe one that comes first by these criteria: fewest
-        exceptions; no collisions
-        on file systems that ignore case; no paths that other systems, of the chosen profile, do not allow; no nested
-        paths; no directory with more entries than the user's limit or :data:`CROWDED`, and not all objects in one
-        directory; identifiers can be restored from paths; layout 0003 with its defaults; fewest inodes per object.
+        The remarks on the input (``attention``): empty identifiers; a line ``sep=`` of Excel; identifiers that are not
+        UTF-8, with blanks at the ends, with no-break or zero-width characters; and spellings of the same DOI or ARK.
+    ``unmapped``
+        The identifiers that have no path under any layout. ``blank`` covers an empty one.
+
+    The other groups name what speaks against each layout; for a recommended layout, these are its reservations.
+    Layouts with the same statement share it. For a layout that is not safe, only its defects count.
+
     ``shared``, ``inside``, ``unmapped``, ``refused``
-        For each layout with defects, the number of identifiers that share a path, with an example; whose path is inside
-        another; that have no path; or whose path no POSIX file system allows. Layouts that cannot map the same
-        identifiers share a sentence.
+        The number of identifiers that share a path, with an example; whose path is inside another; that have no path;
+        or whose path no POSIX file system allows.
     ``folded``, ``profile``
-        For each safe layout, the number of identifiers that share a path on a file system that ignores case or Unicode
-        normalization, and the number of paths that other systems do not allow, for the chosen profile. Either turns
-        ``good`` into ``attention``.
+        The number of identifiers that share a path on a file system that ignores case or Unicode normalization, and the
+        number of paths that other systems do not allow, for the chosen profile (``attention`` for a safe layout).
     ``nested``
-        For each safe layout, the number of objects inside another object, where the store format allows it. This does
-        not change the verdict.
+        The number of objects inside another object, where the store format allows it.
     ``limit``
-        For each safe layout, the number of directories with more entries than the user's limit, which turns ``good``
-        into ``attention``. Without a limit, the layout with the largest directory.
-    ``inodes``
-        Among several safe layouts with the same object structure, the one with the fewest inodes per object and the one
-        with the most.
+        The number of directories with more entries than the user's limit (``attention`` for a safe layout); without a
+        limit, the largest directory if it has more than :data:`CROWDED` entries, or all objects.
     ``reversible``
-        The safe layouts under which some identifiers cannot be restored from their paths.
-    ``growth``
-        Among several safe layouts, the ones with the fewest and the most directories predicted for a billion objects.
-        Layouts whose growth depends on the identifiers are left out.
+        The number of identifiers that cannot be restored from their paths.
+    ``equal``
+        The inodes per object of a safe layout to which the recommended one is preferred only as the default, or for its
+        inodes.
     """
     if not comparison.identifiers:
-        empty = Statement("empty", "The input contains no identifiers.")
-        return Verdict("attention", "Nothing to compare", (empty,))
-    duplicates = comparison.duplicates
-    safe = [one for one in comparison.layouts if not find_defects(one)]
-    usable = [one for one in comparison.layouts if _is_usable(one, comparison)]
-    statements: list[Statement] = []
-    if duplicates:
-        statements.append(Statement("duplicates", _duplicates(comparison)))
-    statements += [Statement(one.kind, _remark(one)) for one in comparison.remarks]
-    statements.append(_safe(comparison.layouts, safe, usable))
+        return Verdict("attention", "No identifiers to compare")
+    layouts = comparison.layouts
+    safe = [one for one in layouts if not find_defects(one)]
+    usable = [one for one in layouts if _is_usable(one, comparison)]
     best = _recommended(comparison, usable)
-    if len(comparison.layouts) > 1:
-        statements += [Statement("recommended", _recommendation(one, usable, comparison)) for one in best.values()]
-    for one in comparison.layouts:
-        statements += _unsafe(one, comparison.layouts)
-    notes = [note for one in usable for note in _elsewhere(one, comparison)]
-    over = [one for one in usable if one.fan_out.over_limit]
-    statements += notes
-    statements += _nested(usable)
-    statements += _limits(usable, over, comparison.directory_limit)
-    statements += _inodes(usable)
-    statements += _irreversible(usable)
-    statements += _growth(usable)
-    kind, word = _kind(comparison, safe, usable, bool(notes or over or duplicates or comparison.remarks))
-    names = {structure: one.name for structure, one in best.items()} if len(comparison.layouts) > 1 else {}
-    commands = {structure: _init_command(one) for structure, one in best.items()}
-    first, command = (next(iter(found.values()), None) for found in (names, commands))
-    return Verdict(kind, word, tuple(statements), first, names, command, commands)
+    everywhere = len(layouts) > 1 and layouts[0].unmapped.count > 0 and len(set(map(_unmapped, layouts))) == 1
+    recommendations = []
+    others: dict[Statement, list[LayoutResult]] = {}
+    for one in layouts:
+        facts = [*_facts(one, comparison)]
+        if everywhere or _is_only_blank(one, comparison):
+            facts = [fact for fact in facts if fact.rule != "unmapped"]
+        preferred = best.get(one.costs.structure)
+        if one is preferred:
+            reasons = _reasons(one, usable, comparison)
+            recommendation = Recommendation(one.costs.structure, one.name, reasons, tuple(facts), _init_command(one))
+            recommendations.append(recommendation)
+            continue
+        if preferred is not None and _is_usable(one, comparison) and _is_equal(one, preferred, comparison):
+            facts.append(_equal(one, preferred))
+        for fact in facts:
+            others.setdefault(fact, []).append(one)
+    recommendations.sort(key=lambda one: list(STRUCTURES).index(one.structure))
+    statements = {_INPUT: [*_input(comparison, everywhere)], **{title: [] for title in _TITLES.values()}}
+    for fact, some in others.items():
+        statements[_TITLES[fact.rule]].append(Statement(fact.rule, f"{_head(some)}{fact.text}."))
+    noted = bool(statements[_INPUT]) or any(
+        one.fan_out.over_limit or one.collisions.folded or _refused_elsewhere(one, comparison) for one in usable
+    )
+    kind, word = _kind(comparison, safe, usable, noted)
+    groups = tuple(Group(title, tuple(some)) for title, some in statements.items() if some)
+    return Verdict(kind, word, tuple(recommendations), groups, "Recommended" if len(layouts) > 1 else "Suitable")
 
 
 def find_defects(layout: LayoutResult) -> tuple[str, ...]:
@@ -274,34 +331,41 @@ def _is_plain(layout: LayoutResult) -> bool:
     return layout.layout == HashAndIdNTuple.name and layout.config == HashAndIdNTuple().config()
 
 
-def _recommendation(layout: LayoutResult, usable: Sequence[LayoutResult], comparison: ComparisonData) -> str:
-    """Return the sentence that recommends one of the safe layouts, with its reasons."""
+def _reasons(layout: LayoutResult, usable: Sequence[LayoutResult], comparison: ComparisonData) -> tuple[str, ...]:
+    """Return two reasons for a safe layout: unique paths, and the first property that another layout lacks."""
     left_out = _left_out(layout)
     own = "every identifier has a unique path"
     if left_out:
         own = f"all but {_identifiers(left_out)} {_has(left_out)} a unique path"
     if not layout.collisions.folded:
         own += ", also on file systems that ignore case"
-    reasons = [own]
-    if not _is_crowded(layout, comparison):
-        reasons.append(f"no directory has more than {_entries(layout.fan_out.max)}")
-    if not layout.irreversible:
-        reasons.append("identifiers can be restored from paths")
     others = [one for one in usable if one is not layout and one.costs.structure == layout.costs.structure]
+    reasons = []
+    if not _is_crowded(layout, comparison):
+        entries = f"no directory has more than {_entries(layout.fan_out.max)}"
+        reasons.append((entries, any(_is_crowded(one, comparison) for one in others)))
+    if not layout.irreversible:
+        reasons.append(("identifiers can be restored from paths", any(one.irreversible for one in others)))
     if others and _is_plain(layout):
-        reasons.append("layout 0003 with its defaults suits all kinds of identifiers")
+        reasons.append(("layout 0003 with its defaults suits all kinds of identifiers", True))
     inodes = _rounded_inodes(layout)
-    if any(
-        (_left_out(one), *_criteria(one, comparison)) == (left_out, *_criteria(layout, comparison))
-        and _rounded_inodes(one) > inodes
-        for one in others
-    ):
-        reasons.append(f"of the layouts with these properties, it needs the fewest {_INODES}, {inodes:.1f} per object")
-    text = f"Recommended for {STORES[layout.costs.structure]}: {layout.name}. Reasons: {'; '.join(reasons)}."
-    nested = layout.collisions.inside_exact
-    if nested:
-        text += f" But {_identifiers(nested)} {_has(nested)} nested paths."
-    return text
+    if any(_is_equal(one, layout, comparison) and _rounded_inodes(one) > inodes for one in others):
+        reasons.append((f"it needs the fewest {_INODES}, {inodes:.1f} per object", True))
+    # The first one that distinguishes the layout.
+    reasons.sort(key=lambda reason: not reason[1])
+    return (own, *(text for text, _ in reasons[:1]))
+
+
+def _is_equal(one: LayoutResult, other: LayoutResult, comparison: ComparisonData) -> bool:
+    """Return whether only the number of inodes decides between two layouts, or that one is the default."""
+    # The last criterion is the default.
+    first, second = ((_left_out(each), *_criteria(each, comparison)[:-1]) for each in (one, other))
+    return first == second
+
+
+def _equal(layout: LayoutResult, best: LayoutResult) -> Statement:
+    needs = f"needs {layout.costs.inodes_per_object:.1f} {_INODES} per object"
+    return Statement("equal", f"{needs}, {best.name} needs {best.costs.inodes_per_object:.1f}")
 
 
 def _init_command(layout: LayoutResult) -> str:
@@ -319,6 +383,16 @@ def _init_command(layout: LayoutResult) -> str:
     return (
         f"pressmark store init ocfl STORE --layout {shlex.quote(':'.join([name, *filter(None, [','.join(settings)])]))}"
     )
+
+
+def _input(comparison: ComparisonData, everywhere: bool) -> Iterator[Statement]:
+    """Return what is doubtful about the identifiers; ``everywhere``: some have no path under any layout."""
+    if comparison.duplicates:
+        yield Statement("duplicates", _duplicates(comparison))
+    for one in comparison.remarks:
+        yield Statement(one.kind, _remark(one))
+    if everywhere and not _is_only_blank(comparison.layouts[0], comparison):
+        yield Statement("unmapped", f"{_without_path(comparison.layouts[0])} under any layout.")
 
 
 def _duplicates(comparison: ComparisonData) -> str:
@@ -360,132 +434,80 @@ def _remark(remark: Remark) -> str:
     return f"{text}; use one spelling, or each becomes an object of its own."
 
 
-def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult], usable: Sequence[LayoutResult]) -> Statement:
-    own = "every identifier a unique path"
-    count = len(layouts)
-    if not safe:
-        text = f"No layout gives {own}." if count > 1 else f"{layouts[0].name} does not give {own}."
-        if usable:
-            fewest = min(map(_left_out, usable))
-            some = [one for one in usable if _left_out(one) == fewest]
-            who = f"{'Both' if count == 2 else f'All {count}'} layouts" if len(some) == count > 1 else _names(some)
-            own = f"all but {_identifiers(fewest)} a unique path"
-            text = f"{who} {'gives' if len(some) == 1 else 'give'} {own}."
-    elif len(safe) == 1:
-        text = f"{safe[0].name if count == 1 else f'Only {safe[0].name}'} gives {own}."
-    elif len(safe) == count:
-        text = f"{'Both' if count == 2 else f'All {count}'} layouts give {own}."
-    else:
-        text = f"{len(safe)} of {count} layouts give {own}: {_names(safe)}."
-    return Statement("safe", text)
+def _is_only_blank(layout: LayoutResult, comparison: ComparisonData) -> bool:
+    """Return whether the one identifier without a path is the empty one, which a remark names for all layouts."""
+    is_blank = layout.unmapped.count == 1 and not any(one.identifier for one in layout.unmapped.first)
+    named = any(one.kind == "blank" for one in comparison.remarks)
+    return is_blank and named and all(one.unmapped.count for one in comparison.layouts)
 
 
-def _unsafe(layout: LayoutResult, layouts: Sequence[LayoutResult]) -> Iterator[Statement]:
+def _facts(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:
+    """Return what speaks against a layout, the worst first, without its name."""
     found = find_defects(layout)
-    collisions, head = layout.collisions, _head(layout)
+    collisions = layout.collisions
     if "shared" in found:
         groups = collisions.groups.get("equal", 0)
         where = "1 path" if groups == 1 else f"{format_number(groups)} paths"
-        text = f"{head}{_identifiers(collisions.equal)} share {where}"
-        yield Statement(
-            "shared", f"{text}{_example(collisions.first.get('equal', ()))}. One object would overwrite another."
-        )
-    if "inside" in found:
+        text = f"{_identifiers(collisions.equal)} share {where}"
+        yield Statement("shared", f"{text}{_example(collisions.first.get('equal', ()))}")
+    if collisions.inside_exact:
         exact = [group for group in collisions.first.get("inside", ()) if group.exact]
-        text = f"{head}{_identifiers(collisions.inside_exact)} have nested paths: one object is inside another"
-        yield Statement("inside", f"{text}{_example(exact)}.")
-    alike = [one for one in layouts if one.unmapped.count and _unmapped(one) == _unmapped(layout)]
-    if "unmapped" in found and alike[0] is layout:
-        count = layout.unmapped.count
-        example = "".join(
-            f"{':' if count == 1 else ', for example'} {quoted(one.identifier)} (item {format_number(one.number + 1)},"
-            f" {one.reason})"
-            for one in layout.unmapped.first[:1]
-        )
-        if len(alike) > 1:
-            head = "All layouts: " if len(alike) == len(layouts) else f"{_names(alike)}: "
-        yield Statement("unmapped", f"{head}{_identifiers(count)} {_has(count)} no path{example}.")
+        text = f"{_identifiers(collisions.inside_exact)} {_has(collisions.inside_exact)} nested paths"
+        if layout.nesting:
+            yield Statement("nested", f"{text}, which this kind of store allows")
+        else:
+            yield Statement("inside", f"{text}{_example(exact)}")
+    if "unmapped" in found:
+        yield Statement("unmapped", _without_path(layout))
     if "refused" in found:
         refused = layout.refused["unix"]
         example = f" ({refused.first[0].reason})" if refused.first else ""
-        yield Statement("refused", f"{head}{_paths(refused.count)} not allowed by any file system{example}.")
-
-
-def _unmapped(layout: LayoutResult) -> tuple[int, tuple[int, ...]]:
-    """Return what is the same for layouts that cannot map the same identifiers."""
-    return layout.unmapped.count, tuple(one.number for one in layout.unmapped.first)
-
-
-def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:
-    head = _head(layout)
-    if layout.collisions.folded:
+        yield Statement("refused", f"{_paths(refused.count)} not allowed{example}")
+    if not _is_usable(layout, comparison):
+        return
+    if collisions.folded:
         where = "on file systems that ignore case or Unicode normalization (Windows, macOS)"
-        kind = "case" if layout.collisions.first.get("case") else "normalization"
-        text = f"{head}{_identifiers(layout.collisions.folded)} would share a path {where}"
-        yield Statement("folded", f"{text}{_example(layout.collisions.first.get(kind, ()))}.")
+        kind = "case" if collisions.first.get("case") else "normalization"
+        text = f"{_identifiers(collisions.folded)} would share a path {where}"
+        yield Statement("folded", f"{text}{_example(collisions.first.get(kind, ()))}")
     counts = _refused_elsewhere(layout, comparison)
     if counts:
         words = ", ".join(
             f"{SYSTEMS.get(profile, profile)} {format_number(count)}" for profile, count in counts.items()
         )
-        yield Statement("profile", f"{head}paths not allowed by other systems: {words}.")
+        yield Statement("profile", f"some paths are not allowed on other systems: {words}")
+    yield from _large_directories(layout, comparison)
+    if layout.irreversible:
+        yield Statement("reversible", f"{_identifiers(layout.irreversible)} cannot be restored from paths")
 
 
-def _nested(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
-    for one in safe:
-        count = one.collisions.inside_exact
-        if count:
-            text = f"{_head(one)}{_identifiers(count)} have nested paths: one object is inside another"
-            yield Statement("nested", f"{text}, which this kind of store allows.")
-
-
-def _limits(safe: Sequence[LayoutResult], over: Sequence[LayoutResult], limit: int | None) -> Iterator[Statement]:
-    if limit is None:
-        if safe:
-            one = max(safe, key=lambda one: one.fan_out.max)
-            text = f"{one.name} has the largest directory, with {_entries(one.fan_out.max)}"
-            yield Statement("limit", f"{text} (no --directory-limit was given).")
-        return
-    for one in over:
-        count, largest = one.fan_out.over_limit, format_number(one.fan_out.max)
+def _large_directories(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:
+    count, largest = layout.fan_out.over_limit, layout.fan_out.max
+    if count:
         noun = "directory has" if count == 1 else "directories have"
-        text = f"{_head(one)}{format_number(count)} {noun} more entries"
-        yield Statement("limit", f"{text} than your limit of {format_number(limit)}; the largest has {largest}.")
-    if safe and not over:
-        yield Statement("limit", f"No directory has more entries than your limit of {format_number(limit)}.")
+        limit = f"your limit of {format_number(comparison.directory_limit or 0)}"
+        text = f"{format_number(count)} {noun} more entries than {limit}; the largest has {format_number(largest)}"
+        yield Statement("limit", text)
+    elif _is_crowded(layout, comparison):
+        is_flat = layout.depth.max == 1
+        text = "all objects are in one directory" if is_flat else f"the largest directory has {_entries(largest)}"
+        yield Statement("limit", text)
 
 
-def _inodes(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
-    structures = list(dict.fromkeys(one.costs.structure for one in safe))
-    for structure in structures:
-        some = [one for one in safe if one.costs.structure == structure]
-        least = min(some, key=lambda one: one.costs.inodes_per_object)
-        most = max(some, key=lambda one: one.costs.inodes_per_object)
-        fewest, highest = least.costs.inodes_per_object, most.costs.inodes_per_object
-        if highest - fewest >= 0.05:
-            of = f"With {STRUCTURES[structure]} objects, " if len(structures) > 1 else ""
-            text = f"{of}{least.name} needs the fewest {_INODES}, {fewest:.1f} per object; {most.name} needs the most"
-            yield Statement("inodes", f"{text}, {highest:.1f}.")
+def _without_path(layout: LayoutResult) -> str:
+    """Return how many identifiers have no path, with an example."""
+    count = layout.unmapped.count
+    example = "".join(
+        f"{':' if count == 1 else ', for example'} {quoted(one.identifier)} (item {format_number(one.number + 1)},"
+        f" {one.reason})"
+        for one in layout.unmapped.first[:1]
+    )
+    return f"{_identifiers(count)} {_has(count)} no path{example}"
 
 
-def _irreversible(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
-    some = [one for one in safe if one.irreversible]
-    if some:
-        text = f"Under {_names(some)}, some identifiers cannot be restored from their paths"
-        yield Statement("reversible", f"{text}; store the identifier with the object, as OCFL inventories do.")
-
-
-def _growth(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
-    points = []
-    for one in safe:
-        if one.growth.model != "count":
-            points += [(total, one) for objects, _, total in one.growth.points if objects == BILLION]
-    if len(points) > 1:
-        points.sort(key=lambda point: point[0])
-        (least, first), (most, last) = points[0], points[-1]
-        if most > 1.05 * least:
-            text = f"With a billion objects, {first.name} would have about {format_large_number(least)} directories"
-            yield Statement("growth", f"{text}, {last.name} about {format_large_number(most)}.")
+def _unmapped(layout: LayoutResult) -> tuple[int, tuple[int, ...]]:
+    """Return what is the same for layouts that cannot map the same identifiers."""
+    return layout.unmapped.count, tuple(one.number for one in layout.unmapped.first)
 
 
 def _example(groups: Iterable[CollisionGroup]) -> str:
@@ -499,9 +521,10 @@ def _example(groups: Iterable[CollisionGroup]) -> str:
     return ""
 
 
-def _head(layout: LayoutResult) -> str:
-    """Return the name of a layout and a colon; a name that ends with a colon is quoted."""
-    return f"{quoted(layout.name) if layout.name.endswith(':') else layout.name}: "
+def _head(layouts: Sequence[LayoutResult]) -> str:
+    """Return the names of layouts and a colon; a name that ends with a colon is quoted."""
+    names = _names(layouts)
+    return f"{quoted(names) if names.endswith(':') else names}: "
 
 
 def _names(layouts: Sequence[LayoutResult]) -> str:
