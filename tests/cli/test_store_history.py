@@ -324,7 +324,7 @@ def test_the_missing_user_is_reported_once(call: Call, tmp_path: Path) -> None:
     call("store", "init", "ocfl", "store", "--layout", "0003")
     listed = b"".join(b"x:%d\tone\n" % number for number in range(9))
     result = call("store", "put", "store", "--from", "-", "--json", stdin=listed)
-    assert (result.exit_code, result.stderr) == (0, NO_USER)
+    assert (result.exit_code, result.stderr) == (0, f"{NO_USER}pressmark: store: 9 objects stored\n")
     result = call("store", "put", "store", "--from", "-", stdin=listed)
     assert result.exit_code == 0  # with the same content
     assert "W007" not in result.stderr
