@@ -32,7 +32,9 @@ def once():
         layout = pickle.loads(pickle.dumps(layout))  # a new one compiles its kernels anew
         for policy in ("raise", "skip", "none"):
             try:
-                map_lines(layout, io.BytesIO(blob), io.BytesIO(), on_error=policy, both=True, threads=2)
+                layout.map_file(
+                    io.BytesIO(blob), io.BytesIO(), crlf="keep", on_error=policy, both=True, threads=2
+                )
             except IdentifierError:
                 pass
         for wrong in (None, "", "\\ud800"):
@@ -81,7 +83,7 @@ expected = [layout.map_ids(ids) for layout in layouts]
 def work(number):
     layout = layouts[number % len(layouts)]
     sink = io.BytesIO()
-    map_lines(layout, io.BytesIO(blob), sink, on_error="skip", threads=1 + number % 3)
+    layout.map_file(io.BytesIO(blob), sink, on_error="skip", threads=1 + number % 3)
     assert layout.map_ids(ids) == expected[number % len(layouts)]
     return sink.getvalue()
 

@@ -69,6 +69,8 @@ def test_any_column_has_the_paths_of_a_list(implementations: list[Implementation
                     paths = iter(layout.map_ids([item for item in items if item is not None], on_error="none"))
                     expected = [None if item is None else next(paths) for item in items]
                     assert foreign.items_of(column, field) == items, f"seed {seed}, {implementation}, {column.type}"
+                    if field is not None:  # a table, of which a program maps one column
+                        continue
                     found = list(layout.map(foreign.Opaque(column), on_error="none"))
                     assert found == expected, f"seed {seed}, {implementation}, {column.type}"
         seed += 1
