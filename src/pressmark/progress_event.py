@@ -39,6 +39,7 @@ class ProgressEvent(NamedTuple):
 class Progress:
     """The progress of one call, which changes it while it runs; another thread may read it, and cancel the call.
 
+    >>> import io
     >>> import pressmark
     >>> progress = pressmark.Progress()
     >>> layout = pressmark.layout("pairtree")

@@ -100,12 +100,12 @@ def _heading(option: click.Option) -> str:
 
 def grouped_options(parameters: Iterable[click.Parameter], context: click.Context) -> dict[str, list[tuple[str, str]]]:
     """Return names and help of the options among ``parameters``, by the heading of their group."""
-    groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS, OTHER)}
+    groups: dict[str, list[tuple[str, str]]] = {}
     for option in grouped_parameters(parameters):
         record = option.get_help_record(context)
         if record is not None:
-            groups[_heading(option)].append(record)
-    return {heading: records for heading, records in groups.items() if records}
+            groups.setdefault(_heading(option), []).append(record)
+    return groups
 
 
 def write_options(
