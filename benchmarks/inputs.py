@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import io
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import pyarrow
 
+from benchmarks.calls import map_column, map_lines
 from pressmark.layouts import Layout
 
 __all__ = ["INPUTS", "Input", "checksum"]
@@ -44,9 +44,7 @@ def _prepare_lines(ids: list[str]) -> bytes:
 
 
 def _run_lines(layout: Layout, lines: bytes, threads: int) -> bytes:
-    sink = io.BytesIO()
-    layout.map_file(io.BytesIO(lines), sink, null=True, crlf="keep", threads=threads, on_error="none")
-    return sink.getvalue()
+    return map_lines(layout, lines, threads)
 
 
 def _prepare_arrow(ids: list[str]) -> Any:
@@ -57,7 +55,7 @@ def _prepare_arrow(ids: list[str]) -> Any:
 
 
 def _run_arrow(layout: Layout, column: Any, threads: int) -> Any:
-    return layout.map(column, on_error="none", threads=threads)
+    return map_column(layout, column, on_error="none", threads=threads)
 
 
 def _arrow_paths(column: Any) -> Iterable[bytes]:

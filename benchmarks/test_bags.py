@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.calls import make_bag
 from benchmarks.conftest import Measure
 from benchmarks.corpora.files import KIB, LISTS, Shape, bag_of, long_manifest, verify_made, warm
 from benchmarks.peers.bagging import TOOLS, Call, Tool, environment_of
@@ -47,7 +48,7 @@ def small(memory: Path, scaled: Callable[[int], int]) -> Path:
     folder = memory / "small-bags"
     make_small(folder, scaled(SMALL))
     for place in folder.iterdir():
-        bagit.create(place)
+        make_bag(place)
     return folder
 
 
@@ -80,7 +81,9 @@ def test_create_small(
         target.mkdir()
 
     def create() -> int:
-        made = [bagit.create(one, None if way == "in place" else target / one.name) for one in source.iterdir()]
+        made = [
+            make_bag(one) if way == "in place" else bagit.create(one, target / one.name) for one in source.iterdir()
+        ]
         return len(made)
 
     def check(found: int) -> None:
@@ -147,7 +150,7 @@ def test_create_large(measure: Measure, large: Path, memory: Path, way: str) -> 
             shutil.copytree(files, new)
 
     def create() -> None:
-        bagit.create(new if way == "in place" else files, None if way == "in place" else new, [ALGORITHM])
+        make_bag(new, algorithms=[ALGORITHM]) if way == "in place" else bagit.create(files, new, algorithms=[ALGORITHM])
 
     def check(_made: object) -> None:
         verify_made(new, ALGORITHM, large)
@@ -259,7 +262,7 @@ def test_tool_small(measure: Measure, memory: Path, scaled: Callable[[int], int]
             make_small(folder, count)
         if operation == "validate each" and not (folder / "000000" / "bagit.txt").exists():
             for one in folder.iterdir():
-                bagit.create(one)
+                make_bag(one)
 
     def timed() -> Any:
         return run(command(Call(operation, folder, ALGORITHM)), environment_of(tool)).json()

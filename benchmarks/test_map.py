@@ -9,13 +9,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from benchmarks import checksums, corpora
+from benchmarks.calls import map_lines, unmap_column, unmap_list
 from benchmarks.cases import CASES, Case, Collection
 from benchmarks.conftest import Measure
 from benchmarks.inputs import INPUTS, checksum
@@ -118,12 +118,10 @@ def test_unmap(measure: Measure, implementation: str, name: str, kind: str, coun
 
 def unmapped(layout: Layout, kind: str, prepared: Any) -> Any:
     if kind == "list":
-        return layout.unmap(prepared)
+        return unmap_list(layout, prepared)
     if kind == "arrow":
-        return layout.unmap(prepared, threads=1)
-    sink = io.BytesIO()
-    layout.map_file(io.BytesIO(prepared), sink, unmap=True, null=True, crlf="keep", threads=1)
-    return sink.getvalue()
+        return unmap_column(layout, prepared, threads=1)
+    return map_lines(layout, prepared, 1, unmap=True)
 
 
 @pytest.mark.parametrize("name", ["pairtree", "0003-sha256"])

@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 
 from bagit.bags import Sketch, tree
 from bagit.naive import flaws
+from pressmark.bagit import create_from_lists
 from pressmark.bagit.archive.pack import pack
 from pressmark.bagit.archive.unpack import unpack
-from pressmark.bagit.bag import create, update
+from pressmark.bagit.bag import create, create_archive, create_holey, make_bag, update
 from pressmark.bagit.changes.bag_changes import is_decided
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.validation.validate import validate
@@ -52,7 +53,7 @@ def make_small_source(folder: Path) -> None:
     (folder / "s" / "d" / "b").write_bytes(b"2" * 3000)
 
 
-def make_bag(folder: Path) -> None:
+def make_old_bag(folder: Path) -> None:
     Sketch(info=b"Title: x\n", algorithms=["sha512", "md5"]).write(folder / "s")
 
 
@@ -96,11 +97,11 @@ class Case(NamedTuple):
 
 
 def in_place(folder: Path) -> object:
-    return create(folder / "s", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
+    return make_bag(folder / "s", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
 
 def small(folder: Path) -> object:
-    return create(folder / "s", None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+    return make_bag(folder / "s", info={"X": "y"}, date=DAY, algorithms=["sha512", "md5"])
 
 
 def make_small_sources(folder: Path) -> None:
@@ -118,7 +119,7 @@ def many(folder: Path) -> object:
     for path, bag in zip(paths, list(create_together(paths, options, False)), strict=True):
         try:
             if bag is None:
-                create(path, None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+                make_bag(path, info={"X": "y"}, date=DAY, algorithms=["sha512", "md5"])
         except BagError as error:
             errors.append(error)
     if errors:
@@ -136,7 +137,7 @@ def make_source_with_junk(folder: Path) -> None:
 
 def without_junk(folder: Path) -> object:
     globs = [".DS_Store", "__MACOSX"]
-    return create(folder / "s", info={"X": "y"}, exclude=globs, delete_excluded=True, date=DAY)
+    return make_bag(folder / "s", info={"X": "y"}, exclude=globs, delete_excluded=True, date=DAY)
 
 
 def elsewhere(folder: Path) -> object:
@@ -144,7 +145,7 @@ def elsewhere(folder: Path) -> object:
 
 
 def holey(folder: Path) -> object:
-    return create(folder / "s", folder / "t", tag_files=[folder / "note"], fetch_base="https://example.org/", date=DAY)
+    return create_holey(folder / "s", folder / "t", "https://example.org/", tag_files=[folder / "note"], date=DAY)
 
 
 def make_lists(folder: Path) -> None:
@@ -155,8 +156,8 @@ def make_lists(folder: Path) -> None:
 
 
 def from_lists(folder: Path) -> object:
-    lists = {"fetch": folder / "s" / "urls", "manifests": [folder / "s" / "SHA512SUMS"]}
-    return create(None, folder / "t", **lists, tag_files=[folder / "note"], date=DAY)  # type: ignore[arg-type]
+    urls, sums = folder / "s" / "urls", folder / "s" / "SHA512SUMS"
+    return create_from_lists(urls, [sums], folder / "t", tag_files=[folder / "note"], date=DAY)
 
 
 def updated(folder: Path) -> object:
@@ -164,7 +165,7 @@ def updated(folder: Path) -> object:
 
 
 def archived(folder: Path) -> object:
-    return create(folder / "s", folder / "t.tar.gz", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
+    return create_archive(folder / "s", folder / "t.tar.gz", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
 
 def packed(folder: Path) -> object:
@@ -172,7 +173,7 @@ def packed(folder: Path) -> object:
 
 
 def make_archive(folder: Path) -> None:
-    make_bag(folder)
+    make_old_bag(folder)
     pack(folder / "s", folder / "t.tar")
 
 
@@ -202,9 +203,9 @@ CASES = {
     "holey": Case(make_source, holey, "t", "already exists", functools.partial(flaws, holey=True)),
     "from-lists": Case(make_lists, from_lists, "t", "already exists", functools.partial(flaws, holey=True)),
     "archive": Case(make_source, archived, "t.tar.gz", "already exists", flaws_in_archive),
-    "pack": Case(make_bag, packed, "t.zip", "already exists", flaws_in_archive),
+    "pack": Case(make_old_bag, packed, "t.zip", "already exists", flaws_in_archive),
     "unpack": Case(make_archive, unpacked, "t", "already exists"),
-    "update": Case(make_bag, updated, "s"),
+    "update": Case(make_old_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
 }
 

@@ -52,8 +52,8 @@ def test_every_bag_has_all_methods(tmp_path: Path) -> None:
     """An opened, created or changed bag is a :class:`Bag` with all methods."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a.txt").write_bytes(b"a")
-    elsewhere = pressmark.bagit.create(tmp_path / "given", tmp_path / "bag", ["md5"])
-    in_place = pressmark.bagit.create(tmp_path / "given", algorithms=["md5"])
+    elsewhere = pressmark.bagit.create(tmp_path / "given", tmp_path / "bag", algorithms=["md5"])
+    in_place = pressmark.bagit.make_bag(tmp_path / "given", algorithms=["md5"])
     changed = pressmark.bagit.update(tmp_path / "bag", add=["sha512"])
     changed_again = changed.update(drop=["md5"])
     opened = pressmark.bagit.open(os.fsencode(tmp_path / "bag"))

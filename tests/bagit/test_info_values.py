@@ -18,7 +18,7 @@ from bagit.test_profile import IDENTIFIER, profile
 from cli.conftest import call
 from pressmark import stores
 from pressmark.bagit.archive.unpack import unpack
-from pressmark.bagit.bag import create, open, update
+from pressmark.bagit.bag import create, create_archive, make_bag, open, update
 from pressmark.bagit.validation.validate import validate
 
 __all__ = ["call"]
@@ -43,7 +43,7 @@ def make(folder: Path) -> Path:
 
 
 def in_place(folder: Path) -> Path:
-    create(make(folder / "s"), info=ELEMENTS)
+    make_bag(make(folder / "s"), info=ELEMENTS)
     return folder / "s"
 
 
@@ -53,13 +53,13 @@ def elsewhere(folder: Path) -> Path:
 
 
 def archived(folder: Path) -> Path:
-    create(make(folder / "s"), folder / "t.zip", info=ELEMENTS)
+    create_archive(make(folder / "s"), folder / "t.zip", info=ELEMENTS)
     unpack(folder / "t.zip")
     return folder / "t"
 
 
 def updated(folder: Path) -> Path:
-    create(make(folder / "s"), info={"X-Text": "one\n two".replace(" ", "")})
+    make_bag(make(folder / "s"), info={"X-Text": "one\n two".replace(" ", "")})
     update(folder / "s", info=ELEMENTS)
     return folder / "s"
 
@@ -99,13 +99,13 @@ def test_options_keep_values(tmp_path: Path, call: Any, implementation: Any) -> 
 
 def test_lines_are_shown_below_each_other(tmp_path: Path, call: Any) -> None:
     """The text output indents the further lines of a value."""
-    create(make(tmp_path / "s"), info={"X-Text": "one\ntwo\x1b"})
+    make_bag(make(tmp_path / "s"), info={"X-Text": "one\ntwo\x1b"})
     assert "\nX-Text: one\n  two\\x1b\n" in call("bag", "info", f"{tmp_path / 's'}").stdout
 
 
 def test_profiles_compare_values(tmp_path: Path, implementation: Any) -> None:
     """An allowed value may be folded, as many programs do, and may contain line breaks."""
-    create(make(tmp_path / "s"), info={"X-Text": "one\ntwo"})
+    make_bag(make(tmp_path / "s"), info={"X-Text": "one\ntwo"})
     for allowed, kinds in (("one\ntwo", []), ("one two", []), ("one", ["profile-element-value"])):
         checked = profile(Bag_Info={"X-Text": {"values": [allowed]}})
         found = [one.kind for one in open(tmp_path / "s").check_profile(checked)]
@@ -115,7 +115,7 @@ def test_profiles_compare_values(tmp_path: Path, implementation: Any) -> None:
 def test_another_program_reads_values(tmp_path: Path) -> None:
     """bagit reads the lines of our values, and finds the bag valid."""
     pytest.importorskip("bagit")
-    create(make(tmp_path / "s"), info={"X-Text": "one\ntwo\n\nfour", "Y": ""})
+    make_bag(make(tmp_path / "s"), info={"X-Text": "one\ntwo\n\nfour", "Y": ""})
     script = "import json, sys, bagit; bag = bagit.Bag(sys.argv[1]); bag.validate(); print(json.dumps(bag.info))"
     done = subprocess.run(
         [sys.executable, "-P", "-c", script, tmp_path / "s"], capture_output=True, text=True, check=True, cwd=tmp_path

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from fixity.conftest import environment
-from pressmark.bagit.bag import Bag, create
+from pressmark.bagit.bag import Bag, make_bag
 from pressmark.errors import BagError
 from support.effort import LONG, repeats
 from support.implementations import Implementation
@@ -35,8 +35,8 @@ pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="n
 BEGIN = f"""
 import datetime, os, sys, time
 sys.path.append({str(Path(__file__).parents[1])!r})
-from pressmark.bagit.bag import create
-from pressmark.bagit.bag import update
+from pressmark.bagit.bag import create, make_bag
+from pressmark.bagit.bag import make_bag, update
 from pressmark.errors import BagError
 from pressmark.reports import ProgressEvent
 path = sys.argv[1]
@@ -59,8 +59,8 @@ def say(event):
 os.write(1, b"begin\\n")
 """
 TERMS = "date=day, on_event=say)"
-IN_PLACE = BEGIN + 'create(path, algorithms=["sha512", "md5"], info={"X": "y"}, ' + TERMS
-ELSEWHERE = BEGIN + 'create(path + "/s", path + "/t", ["sha512", "md5"], info={"X": "y"}, ' + TERMS
+IN_PLACE = BEGIN + 'make_bag(path, algorithms=["sha512", "md5"], info={"X": "y"}, ' + TERMS
+ELSEWHERE = BEGIN + 'create(path + "/s", path + "/t", algorithms=["sha512", "md5"], info={"X": "y"}, ' + TERMS
 UPDATE = BEGIN + 'update(path, add="sha256", drop="md5", accept=["added", "removed", "changed"], ' + TERMS
 
 
@@ -177,7 +177,7 @@ def make_elsewhere(folder: Path) -> None:
 
 def make_changed_bag(folder: Path) -> None:
     make_source(folder)
-    create(folder, algorithms=["sha512", "md5"])
+    make_bag(folder, algorithms=["sha512", "md5"])
     (folder / "data" / "new").write_bytes(b"new")
     (folder / "data" / "folder 3" / "3").unlink()
     (folder / "data" / "folder 4" / "3").write_bytes(b"changed")

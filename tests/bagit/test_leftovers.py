@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit import create, update, validate
+from pressmark.bagit import create, make_bag, update, validate
 from pressmark.bagit.changes import Event
 from pressmark.bagit.changes.bag_changes import is_decided, recover
 from pressmark.bagit.fetch.complete import complete
@@ -108,7 +108,7 @@ def contents(files: dict[str, str]) -> dict[bytes, bytes]:
 def create_again(source: Path) -> list[Event]:
     """Make the call that was killed."""
     events: list[Event] = []
-    create(source, algorithms=["md5"], info={"X": "y"}, date=DAY, on_event=events.append)
+    make_bag(source, info={"X": "y"}, algorithms=["md5"], date=DAY, on_event=events.append)
     return events
 
 
@@ -126,7 +126,7 @@ def test_a_decided_bag_with_other_options(tmp_path: Path) -> None:
     """Another call finishes the bag, and reports that its own options were not used."""
     source = write(tmp_path / "s", MOVING_IN)
     with pytest.raises(BagError, match="with different options"):
-        create(source)
+        make_bag(source)
     assert tree(source) == contents(BAG)
 
 
@@ -159,7 +159,7 @@ def test_another_format_is_refused(tmp_path: Path, left: dict[str, str]) -> None
     journal = json.dumps({**json.loads(left[name]), "pressmark_bag": 2})
     bag = write(tmp_path / "s", {**left, name: journal})
     before = tree(bag)
-    for run in (lambda: create(bag), lambda: update(bag), lambda: complete(bag), lambda: recover(os.fsencode(bag))):
+    for run in (lambda: make_bag(bag), lambda: update(bag), lambda: complete(bag), lambda: recover(os.fsencode(bag))):
         with pytest.raises(
             BagError, match="unsupported journal format 2; finish the change with the version of Pressmark that"
         ):
@@ -170,7 +170,7 @@ def test_another_format_is_refused(tmp_path: Path, left: dict[str, str]) -> None
 def test_a_copy_is_made_again(tmp_path: Path) -> None:
     """An incomplete copy is replaced by a complete one; the source keeps its files."""
     write(tmp_path, COPYING)
-    create(tmp_path / "s", tmp_path / "t", ["md5"], {"X": "y"}, date=DAY)
+    create(tmp_path / "s", tmp_path / "t", info={"X": "y"}, date=DAY, algorithms=["md5"])
     assert sorted(os.listdir(tmp_path)) == ["s", "t"]
     assert tree(tmp_path / "s") == contents(SOURCE)
     assert flaws(tmp_path / "t") == []
@@ -183,7 +183,7 @@ def test_a_copy_that_others_may_write_to(tmp_path: Path) -> None:
     (tmp_path / BESIDE).chmod(0o775)
     before = tree(tmp_path)
     with pytest.raises(BagError, match="if an interrupted run left it, make it writable by you only"):
-        create(tmp_path / "s", tmp_path / "t", ["md5"], {"X": "y"}, date=DAY)
+        create(tmp_path / "s", tmp_path / "t", info={"X": "y"}, date=DAY, algorithms=["md5"])
     assert tree(tmp_path) == before
 
 
@@ -195,7 +195,7 @@ def test_a_copy_that_was_finished(tmp_path: Path) -> None:
     write(tmp_path, {**{f"t/{path}": text for path, text in BAG.items()}, f"{BESIDE}/lock": ""})
     write(tmp_path, {f"{BESIDE}/request": json.dumps(request)})
     with pytest.raises(BagError, match="already exists"):
-        create(tmp_path / "s", tmp_path / "t", ["md5"], {"X": "y"}, date=DAY)
+        create(tmp_path / "s", tmp_path / "t", info={"X": "y"}, date=DAY, algorithms=["md5"])
     assert tree(tmp_path / "t") == contents(BAG)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit.bag import Bag, create, update
+from pressmark.bagit.bag import Bag, create, make_bag, update
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.changes.bag_changes import BagChange, is_decided, recover
 from pressmark.bagit.fetch.complete import complete
@@ -72,7 +72,7 @@ def make_linked_source(folder: Path) -> None:
     (folder / "s" / "m").symlink_to("d")
 
 
-def make_bag(folder: Path) -> None:
+def make_old_bag(folder: Path) -> None:
     Sketch(info=b"Title: x\n", algorithms=["sha512", "md5"]).write(folder / "s")
 
 
@@ -94,10 +94,10 @@ def make_holey_bag(folder: Path) -> None:
 URL: list[str] = []
 
 CASES: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], str]] = {
-    "create": (make_source, lambda at: create(at / "s", info={"X": "y"}), "s"),
-    "create small": (make_small_source, lambda at: create(at / "s", info={"X": "y"}), "s"),
+    "create": (make_source, lambda at: make_bag(at / "s", info={"X": "y"}), "s"),
+    "create small": (make_small_source, lambda at: make_bag(at / "s", info={"X": "y"}), "s"),
     "create elsewhere": (make_linked_source, lambda at: create(at / "s", at / "t", links="follow"), "t"),
-    "update": (make_bag, lambda at: update(at / "s", add="sha256", drop="md5", info={"Title": "y"}), "s"),
+    "update": (make_old_bag, lambda at: update(at / "s", add="sha256", drop="md5", info={"Title": "y"}), "s"),
     "complete": (make_holey_bag, lambda at: complete(at / "s", allow_http=True, allow_private=True, threads=1), "s"),
 }
 
@@ -208,7 +208,7 @@ def test_an_unreadable_bagit_txt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     before = tree(tmp_path)
     blind(monkeypatch, "bagit.txt")
     with pytest.raises(BagError, match="Stale file handle"):
-        create(tmp_path / "b", tmp_path / "t" if elsewhere else None)
+        create(tmp_path / "b", tmp_path / "t") if elsewhere else make_bag(tmp_path / "b")
     assert tree(tmp_path) == before
 
 

@@ -15,7 +15,7 @@ import pytest
 from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.archive.pack import pack
 from pressmark.bagit.archive.unpack import unpack
-from pressmark.bagit.bag import create, update
+from pressmark.bagit.bag import create, make_bag, update
 from pressmark.bagit.validation.validate import validate
 
 from .bags import tree
@@ -100,16 +100,16 @@ def test_our_bags(peer: Peer, tmp_path: Path) -> None:
     info = {"X-Long": "word " * 60, "É": ["1", "2"]}
     more = {"tag_files": {"metadata/mets.xml": tmp_path / "mets.xml"}, "info": info, "nested": True}
     algorithms = ["sha512", "sha256", "md5", "sha1"]
-    create(source, tmp_path / "copied", algorithms, **more)
-    create(source, tmp_path / "linked", mode="hardlink", nested=True)
+    create(source, tmp_path / "copied", algorithms=algorithms, **more)
+    create(source, tmp_path / "linked", copy_mode="hardlink", nested=True)
     create([tmp_path / "s" / "dir", tmp_path / "mets.xml"], tmp_path / "several", nested=True)
     (tmp_path / "empty").mkdir()
-    create(tmp_path / "empty")
+    make_bag(tmp_path / "empty")
     shutil.copytree(tmp_path / "copied", tmp_path / "updated")
     (tmp_path / "updated" / "data" / "new").write_bytes(b"new")
     (tmp_path / "updated" / "data" / "plain").unlink()
     update(tmp_path / "updated", algorithms=["sha512", "sha384"], accept=["added", "removed"], info={"X-Long": None})
-    create(source, nested=True)
+    make_bag(source, nested=True)
     bags = [tmp_path / name for name in ("copied", "linked", "several", "empty", "updated", "s")]
     assert [flaws(bag) for bag in bags] == [[]] * len(bags)
     assert peer("validate", *bags) == [""] * len(bags)
@@ -120,7 +120,7 @@ def test_our_bags_with_names_that_they_misread(peer: Peer, tmp_path: Path) -> No
     bags = []
     for number, name in enumerate(sorted(WRONG)):
         make(tmp_path / f"ours{number}", (name,))
-        create(tmp_path / f"ours{number}")
+        make_bag(tmp_path / f"ours{number}")
         assert flaws(tmp_path / f"ours{number}") == []
         assert validate(tmp_path / f"ours{number}").problems == []
         bags.append(tmp_path / f"ours{number}")
@@ -218,12 +218,12 @@ def test_our_archives(peer: Peer, tmp_path: Path, ending: str, way: str) -> None
     names = (b"plain", b"\xc3\xa4.txt", b"x" * 120, b"/".join([b"d" * 90] * 4) + b"/" + b"y" * 200, b"line\nfeed")
     source = make(tmp_path / "s", names)
     (source / "empty").mkdir()
-    create(source, tmp_path / "bag", ["sha512", "md5"])
+    create(source, tmp_path / "bag", algorithms=["sha512", "md5"])
     file = tmp_path / f"b.{ending}"
     if way == "pack":
         pack(tmp_path / "bag", file)
     else:
-        create(source, file, ["sha512", "md5"])
+        create(source, file, algorithms=["sha512", "md5"])
     bags = []
     for number, program in enumerate(UNPACKERS[ending]):
         if shutil.which(program[0]) is None:

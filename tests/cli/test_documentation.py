@@ -246,7 +246,7 @@ def furnish(folder: Path, example: str) -> None:
         furnish_stores(folder, example)
     if "-o bag" not in example or " pack " in example:
         info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
-        create(folder / "files", folder / "bag", ["md5", "sha512"], info)
+        create(folder / "files", folder / "bag", info=info, algorithms=["md5", "sha512"])
         if "bag.tar.gz" in example:
             pack(folder / "bag", folder / "bag.tar.gz")
     if " unpack " in example:

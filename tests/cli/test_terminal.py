@@ -129,7 +129,7 @@ def prepare(name: str, folder: Path, server: Server) -> None:
             one.mkdir(parents=True)
             (one / "slow-file").write_bytes(b"%d" % number)
             if name.startswith("bag validate"):
-                bagit.create(one)
+                bagit.make_bag(one)
     elif name.startswith("bag validate") or name == "bag update":
         bagit.create(files, folder / "bag")
         if name.endswith("--workers"):

@@ -115,7 +115,7 @@ def test_bag_validate(both: Both, tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"bag{number}").mkdir()
         (tmp_path / f"bag{number}" / "file").write_text(str(number))
-        bagit.create(tmp_path / f"bag{number}")
+        bagit.make_bag(tmp_path / f"bag{number}")
     (tmp_path / "bag1" / "data" / "file").write_text("x")
     (tmp_path / "bag3" / "data" / "new").touch()
     bags = [f"bag{number}" for number in (0, 1, 2, 3, 4, 1)]

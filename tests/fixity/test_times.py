@@ -60,7 +60,7 @@ def test_lines(run: Run, files: Path) -> None:
 
 
 def in_place(files: Path, to: Path) -> Path:
-    bagit.create(files)
+    bagit.make_bag(files)
     return files / "data"
 
 
@@ -71,13 +71,13 @@ def elsewhere(files: Path, to: Path) -> Path:
 
 def with_ledger(files: Path, to: Path) -> Path:
     with Ledger(to, "sha512", [str(files)]) as ledger:
-        bagit.create(files, ledger=ledger)
+        bagit.make_bag(files, ledger=ledger)
     return files / "data"
 
 
 def archived(files: Path, to: Path) -> Path:
     archive = to.with_suffix(".tar")
-    bagit.create(files, archive)
+    bagit.create_archive(files, archive)
     bagit.unpack(archive, to)
     return to / "data"
 
@@ -98,7 +98,7 @@ def test_small_bags(implementation: Implementation, files: Path) -> None:
     for path in files.rglob("*"):
         if path.is_file() and path.stat().st_size > 5:
             path.unlink()
-    bagit.create(files)
+    bagit.make_bag(files)
     assert bagit.validate(files).problems == []
 
 

@@ -108,7 +108,7 @@ def test_other_good_copies(store: Store, tmp_path: Path, form: str) -> None:
         write(good, {str(number): data for number, data in enumerate(FILES.values())})
     elif form == "bag":
         shutil.copytree(tmp_path / "files", good)
-        bagit.create(good)
+        bagit.make_bag(good)
     elif form == "pairtree":
         stores.create("pairtree", good).put("one", tmp_path / "files")
     else:
@@ -282,7 +282,7 @@ def test_names_in_another_spelling(tmp_path: Path) -> None:
 def test_files_to_be_fetched_are_not_lost(tmp_path: Path) -> None:
     write(tmp_path / "in", FILES)
     (tmp_path / "store").mkdir()
-    bagit.create(tmp_path / "in", tmp_path / "store/one", fetch_base="https://example.org/")
+    bagit.create_holey(tmp_path / "in", tmp_path / "store/one", "https://example.org/")
     store = stores.open(tmp_path / "store", "bags")
     write(tmp_path / "good", FILES)
     report, paths = mended(store, tmp_path / "good")

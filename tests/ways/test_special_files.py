@@ -141,7 +141,7 @@ def test_bags(name: str, tmp_path: Path, call: Any, implementation: Any) -> None
     """Every command ends if a file of a bag is a named pipe."""
     bag, out = tmp_path / "bag", tmp_path / "out"
     write(tmp_path / "first", FILES)
-    bagit.create(tmp_path / "first")
+    bagit.make_bag(tmp_path / "first")
     for arguments in (
         ("validate", f"{bag}"),
         ("validate", f"{bag}", "--level", "complete"),

@@ -72,7 +72,7 @@ def put_many(kind: str) -> Callable[[Path, Path], object]:
 def pack(source: Path, out: Path) -> None:
     """Create an archive that is not compressed."""
     out.mkdir()
-    bagit.create(source, out / "bag.tar")
+    bagit.create_archive(source, out / "bag.tar")
 
 
 WAYS: dict[str, Callable[[Path, Path], object]] = {

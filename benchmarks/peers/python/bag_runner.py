@@ -34,7 +34,7 @@ def pressmark(operation: str, bag: str, algorithm: str, threads: int, destinatio
         return int(report.counts["files"])
 
     def made() -> None:
-        create(bag, destination, algorithms=algorithm, mode="copy", threads=threads)
+        create(bag, destination, algorithms=algorithm, copy_mode="copy", threads=threads)
 
     return {"open": opened, "validate": checked, "complete": checked, "create": made}[operation]
 

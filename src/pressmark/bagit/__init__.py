@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from pressmark.bagit import archive as archive
     from pressmark.bagit.archive.pack import pack as pack
     from pressmark.bagit.archive.unpack import unpack as unpack
-    from pressmark.bagit.bag import Bag as Bag, create as create, open as open, update as update
+    from pressmark.bagit.bag import (
+        Bag as Bag,
+        create as create,
+        create_archive as create_archive,
+        create_from_lists as create_from_lists,
+        create_holey as create_holey,
+        make_bag as make_bag,
+        open as open,
+        update as update,
+    )
     from pressmark.bagit.bag_info import BagInfo as BagInfo
     from pressmark.bagit.fetch.complete import complete as complete
     from pressmark.bagit.job import ValidateBags as ValidateBags
@@ -28,7 +37,7 @@ __all__, __getattr__, __dir__ = face(
     __name__,
     {
         ".archive": "",
-        ".bag": "Bag create open update",
+        ".bag": "Bag create create_archive create_from_lists create_holey make_bag open update",
         ".bag_info": "BagInfo",
         ".fetch.complete": "complete",
         ".job": "ValidateBags",

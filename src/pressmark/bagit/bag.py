@@ -21,10 +21,19 @@ if TYPE_CHECKING:
 
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.profile import Profile
-    from pressmark.bagit.writing.options import Elements, Path
+    from pressmark.bagit.writing.options import CreateOptions, Elements, Path
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["Bag", "create", "open", "update"]
+__all__ = [
+    "Bag",
+    "create",
+    "create_archive",
+    "create_from_lists",
+    "create_holey",
+    "make_bag",
+    "open",
+    "update",
+]
 
 
 class Bag(BagTags):
@@ -37,7 +46,9 @@ class Bag(BagTags):
     def __init__(self, *content: Any) -> None:
         if len(content) < 2:
             arguments = ", ".join(map(repr, content))
-            raise TypeError(f"Bag({arguments}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
+            raise TypeError(
+                f"Bag({arguments}): call pressmark.bagit.open(path), or pressmark.bagit.make_bag(directory)"
+            )
         super().__init__(*content)
 
     @classmethod
@@ -111,124 +122,218 @@ def open(path: Path) -> Bag:
     return Bag.open(path)
 
 
-def create(
-    source: Path | Iterable[Path] | None,
-    destination: Path | None = None,
-    algorithms: Iterable[str] | str | None = None,
+def make_bag(
+    directory: Path,
     info: Elements | None = None,
     *,
-    mode: str = "copy",
+    algorithms: Iterable[str] | str = ("sha512",),
     links: str = "refuse",
     tag_files: Mapping[str, Path] | Iterable[Path] = (),
     nested: bool = False,
+    exclude: Sequence[str] | str = (),
+    delete_excluded: bool = False,
+    date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
     ledger: Ledger | None = None,
-    date: datetime.date | None = None,
-    exclude: Sequence[str] | str = (),
-    delete_excluded: bool = False,
-    fetch_base: str | None = None,
-    fetch: Path | None = None,
-    manifests: Sequence[Path] = (),
     on_event: Listener | None = None,
 ) -> Bag:
-    """Create a bag of version 1.0 and return it.
+    """Turn a directory into a bag of version 1.0, whose payload is its content, and return the bag.
 
-    Without a ``destination``, the directory ``source`` becomes the bag and its content the payload. All files are
-    checked and hashed before any file is moved. After an interruption, the directory is unchanged except for a hidden
-    directory that the next call removes, or the same call completes the bag.
+    All files are checked and hashed before any file is moved. After an interruption, the directory is unchanged except
+    for a hidden directory that the next call removes, or the same call completes the bag.
 
-    With a ``destination``, the payload is the content of the directory ``source``; if ``source`` is a list, the payload
-    is its files and directories under their own names. An interrupted call leaves nothing at ``destination``. If its
-    name ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive: see :func:`pack`.
-
-    With ``fetch`` and ``manifests``, the files are on servers: they are listed in fetch.txt, and none is read or
-    downloaded. ``source`` is :data:`None`. Payload-Oxum and Bag-Size are left out if a length is unknown.
-
-    :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each. Default:
-        ``sha512``, or those of ``manifests``
-    :param info: elements of bag-info.txt, in this order. Bagging-Date, Bag-Size and Bag-Software-Agent are added if
-        missing; Payload-Oxum is always computed
-    :param mode: how files are copied to the destination: ``copy``, ``reflink``, ``hardlink``, or ``auto``: reflink if
-        the file system supports it, else copy
-    :param links: ``refuse`` symbolic links, or ``follow`` them. In place, ``follow`` keeps links inside the directory;
-        with a destination, it copies their targets
+    :param info: elements of bag-info.txt, in this order; a label may have several values. Bagging-Date, Bag-Size and
+        Bag-Software-Agent are added if missing; Payload-Oxum is always computed
+    :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each
+    :param links: ``refuse`` symbolic links, or ``follow`` those inside the directory, which stay links
     :param tag_files: additional tag files: a mapping from paths in the bag to files, or files that keep their names
-    :param nested: create a bag from a directory that is already a bag
+    :param nested: accept a directory that is already a bag
+    :param exclude: globs of the names of files and directories, such as ``.DS_Store``, that do not belong into the bag;
+        they are refused unless ``delete_excluded``
+    :param delete_excluded: delete them; the deletion is part of the atomic change
+    :param date: Bagging-Date (default: today, or the day of the environment variable SOURCE_DATE_EPOCH)
     :param threads: number of threads; :data:`None` for one per core
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
-    :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place
-    :param date: Bagging-Date (default: today, or the day of the environment variable SOURCE_DATE_EPOCH)
-    :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``;
-        each is an event, a problem of the kind ``excluded``. In place, they are refused unless ``delete_excluded``
-    :param delete_excluded: in place, delete them; the deletion is part of the atomic change
-    :param fetch_base: with a destination, read the files and do not copy them: fetch.txt lists their URLs. The server
-        is not contacted. Empty directories are left out. The URL of a file is this URL, with a slash at its end, and
-        the path of the file below ``data/``, whose bytes are percent-encoded except for slashes and the unreserved
-        characters of RFC 3986 (``A-Z a-z 0-9 - . _ ~``)
-    :param fetch: with a destination, a file in the format of fetch.txt (2.2.3) that lists the payload files
-    :param manifests: lists of the checksums of exactly the files in ``fetch``: payload manifests of a bag, by their
-        name, or lists in the formats of :mod:`pressmark.fixity.manifests`, whose names are paths in the bag or below
-        ``data/``. Their algorithms are ``algorithms``, one for each list in order, or those in their names or lines, or
-        md5, sha1, sha256 or sha512 by the length of their digests
+    :param ledger: an open ledger for the same algorithms, whose files are not read again
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: the bag cannot be created; nothing was changed
     :raises ValueError: another argument is invalid
     """
+    from pressmark.bagit.writing.in_place import create_in_place
     from pressmark.bagit.writing.options import CreateOptions
+
+    options = CreateOptions.from_arguments(
+        algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded
+    )
+    path = os.fsencode(directory)
+    return _opened(path, options, create_in_place(path, options, nested, ledger, with_stages(on_event)))
+
+
+def create(
+    source: Path | Iterable[Path],
+    destination: Path,
+    info: Elements | None = None,
+    *,
+    algorithms: Iterable[str] | str = ("sha512",),
+    copy_mode: str = "copy",
+    links: str = "refuse",
+    tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    nested: bool = False,
+    exclude: Sequence[str] | str = (),
+    date: datetime.date | None = None,
+    threads: int | None = None,
+    read: str = "parallel",
+    on_event: Listener | None = None,
+) -> Bag:
+    """Create a bag of version 1.0 in a new directory, and return it; the source is not changed.
+
+    The payload is the content of the directory ``source``; if ``source`` is a list, the payload is its files and
+    directories under their own names. An interrupted call leaves nothing at ``destination``.
+
+    :param copy_mode: ``copy``, ``reflink``, ``hardlink``, or ``auto``: reflink if the file system can, else copy
+    :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
+    :param nested: accept a source that is already a bag
+    :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``
+
+    The other parameters and the errors are those of :func:`make_bag`.
+    """
+    from pressmark.bagit.writing.options import CreateOptions
+    from pressmark.bagit.writing.write import create_elsewhere
     from pressmark.fixity.copying import MODES
 
-    if mode not in MODES:
-        raise ValueError(f"mode={mode!r}: expected {', '.join(MODES)}")
-    if delete_excluded and destination is not None:
-        raise ValueError("delete_excluded: not supported with a destination, because the source is not changed")
-    if fetch_base is not None and (destination is None or archive_ending(os.fsencode(destination)) or mode != "copy"):
-        raise ValueError("fetch_base: requires a destination that is a directory, and the default mode")
-    names = ("sha512",) if algorithms is None else algorithms
+    if copy_mode not in MODES:
+        raise ValueError(f"copy_mode={copy_mode!r}: expected {', '.join(MODES)}")
+    options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
+    path = os.fsencode(destination)
+    if archive_ending(path) is not None:
+        raise ValueError("destination: an archive; use create_archive")
+    sources, several = _sources(source)
+    new = create_elsewhere(sources, several, path, options, copy_mode, nested, with_stages(on_event))
+    return _opened(path, options, new)
+
+
+def create_archive(
+    source: Path | Iterable[Path],
+    destination: Path,
+    info: Elements | None = None,
+    *,
+    algorithms: Iterable[str] | str = ("sha512",),
+    links: str = "refuse",
+    tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    nested: bool = False,
+    exclude: Sequence[str] | str = (),
+    date: datetime.date | None = None,
+    threads: int | None = None,
+    read: str = "parallel",
+    on_event: Listener | None = None,
+) -> Bag:
+    """Create a bag of version 1.0 in an archive, and return it; no directory is written. See :func:`pack`.
+
+    :param destination: a name that ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip
+
+    The other parameters and the errors are those of :func:`create`.
+    """
+    from pressmark.bagit.archive.create_archive import create_archive as create_in_archive
+    from pressmark.bagit.writing.options import CreateOptions
+
+    options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
+    path = os.fsencode(destination)
+    if archive_ending(path) is None:
+        raise ValueError("destination: not the name of an archive; use create for a directory")
+    sources, several = _sources(source)
+    return _opened(path, options, create_in_archive(sources, several, path, options, nested, with_stages(on_event)))
+
+
+def create_holey(
+    source: Path | Iterable[Path],
+    destination: Path,
+    url: str,
+    info: Elements | None = None,
+    *,
+    algorithms: Iterable[str] | str = ("sha512",),
+    links: str = "refuse",
+    tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    nested: bool = False,
+    exclude: Sequence[str] | str = (),
+    date: datetime.date | None = None,
+    threads: int | None = None,
+    read: str = "parallel",
+    on_event: Listener | None = None,
+) -> Bag:
+    """Create a bag of version 1.0 without its payload, and return it: fetch.txt lists the URLs of the files.
+
+    The files are read; the server is not contacted. Empty directories are left out. The URL of a file is ``url``, with
+    a slash at its end, and the path of the file below ``data/``, whose bytes are percent-encoded except for slashes and
+    the unreserved characters of RFC 3986 (``A-Z a-z 0-9 - . _ ~``).
+
+    The other parameters and the errors are those of :func:`create`.
+    """
+    from pressmark.bagit.writing.options import CreateOptions
+    from pressmark.bagit.writing.write import create_elsewhere
+
     options = CreateOptions.from_arguments(
-        names, info, links, tag_files, threads, read, date, exclude, delete_excluded, fetch_base
+        algorithms, info, links, tag_files, threads, read, date, exclude, fetch_base=url
     )
-    on_event = with_stages(on_event)
-    if fetch is not None or manifests:
-        if source or destination is None or archive_ending(os.fsencode(destination)) or not (fetch and manifests):
-            raise ValueError("fetch: requires manifests and a destination that is a directory, and no source")
-        if fetch_base is not None or mode != "copy" or exclude or ledger is not None or nested or links != "refuse":
-            raise ValueError("fetch: does not support the options of reading and copying files")
-        from pressmark.bagit.writing.listed import create_from_lists  # few bags are created so
+    path = os.fsencode(destination)
+    if archive_ending(path) is not None:
+        raise ValueError("destination: an archive; a holey bag is a directory")
+    sources, several = _sources(source)
+    new = create_elsewhere(sources, several, path, options, "copy", nested, with_stages(on_event))
+    return _opened(path, options, new)
 
-        path, lists = os.fsencode(destination), list(map(os.fsencode, manifests))
-        if algorithms is None:
-            options = options._replace(algorithms=())
-        create_from_lists(os.fsencode(fetch), lists, path, options, on_event)
-        return Bag.open(path)
-    if source is None:
-        raise ValueError("source: required without fetch")
-    one = isinstance(source, str | bytes | os.PathLike)
-    paths: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
-    sources = list(map(os.fsencode, paths))
-    if destination is None:
-        from pressmark.bagit.writing.in_place import create_in_place
 
-        if not one:
-            raise ValueError("several sources require a destination")
-        path = sources[0]
-        new = create_in_place(path, options, nested, ledger, on_event)
-    else:
-        if ledger is not None:
-            raise ValueError("ledger: not supported with a destination, because copying reads all files")
-        path = os.fsencode(destination)
-        if archive_ending(path) is None:
-            from pressmark.bagit.writing.write import create_elsewhere
+def create_from_lists(
+    fetch: Path,
+    manifests: Sequence[Path],
+    destination: Path,
+    info: Elements | None = None,
+    *,
+    algorithms: Iterable[str] | str | None = None,
+    tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    date: datetime.date | None = None,
+    on_event: Listener | None = None,
+) -> Bag:
+    """Create a bag of version 1.0 of files on servers, and return it: fetch.txt lists them, none is downloaded.
 
-            new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
-        else:
-            from pressmark.bagit.archive.create_archive import create_archive
+    Payload-Oxum and Bag-Size are left out if a length is unknown.
 
-            if mode != "copy":
-                raise ValueError(f"mode={mode!r}: expected copy, because the destination is an archive")
-            new = create_archive(sources, not one, path, options, nested, on_event)
-    return Bag.open(path) if new is None else Bag.of_new(path, options.algorithms, new)
+    :param fetch: a file in the format of fetch.txt (2.2.3) that lists the payload files
+    :param manifests: lists of the checksums of exactly the files in ``fetch``: payload manifests of a bag, by their
+        name, or lists in the formats of :mod:`pressmark.fixity.manifests`, whose names are paths in the bag or below
+        ``data/``
+    :param algorithms: those of ``manifests``, one for each list in order; :data:`None` for those in their names or
+        lines, or md5, sha1, sha256 or sha512 by the length of their digests
+
+    The other parameters and the errors are those of :func:`make_bag`.
+    """
+    from pressmark.bagit.writing.listed import create_from_lists as create_listed
+    from pressmark.bagit.writing.options import CreateOptions
+
+    if not manifests:
+        raise ValueError("manifests: expected at least one list of checksums")
+    names = ("sha512",) if algorithms is None else algorithms
+    options = CreateOptions.from_arguments(names, info, "refuse", tag_files, None, "parallel", date)
+    if algorithms is None:
+        options = options._replace(algorithms=())
+    path = os.fsencode(destination)
+    if archive_ending(path) is not None:
+        raise ValueError("destination: an archive; a holey bag is a directory")
+    create_listed(os.fsencode(fetch), list(map(os.fsencode, manifests)), path, options, with_stages(on_event))
+    return Bag.open(path)
+
+
+def _sources(source: Path | Iterable[Path]) -> tuple[list[bytes], bool]:
+    """Return the paths of a source, and whether it is a list of files and directories."""
+    if isinstance(source, str | bytes | os.PathLike):
+        return [os.fsencode(source)], False
+    return list(map(os.fsencode, source)), True
+
+
+def _opened(path: bytes, options: CreateOptions, info: BagInfo | None) -> Bag:
+    """Return a new bag; :data:`None` for elements that must be read."""
+    return Bag.open(path) if info is None else Bag.of_new(path, options.algorithms, info)
 
 
 def update(

@@ -62,7 +62,7 @@ def new_bag(folder: Path, algorithms: tuple[str, ...] = ("sha512", "md5")) -> Pa
     (folder.parent / "mets.xml").write_bytes(b"<mets/>")
     info = {"Bagging-Date": "2026-09-22", "Contact-Name": "Jane Doe"}
     tag_files = {"metadata/mets.xml": folder.parent / "mets.xml"}
-    create(make_payload(source), folder, algorithms, info, mode="hardlink", tag_files=tag_files)
+    create(make_payload(source), folder, info=info, copy_mode="hardlink", tag_files=tag_files, algorithms=algorithms)
     return folder
 
 

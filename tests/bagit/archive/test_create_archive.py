@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit import create, unpack
+from pressmark.bagit import create, create_archive, make_bag, unpack
 from pressmark.bagit.archive import packed_files
 from pressmark.bagit.changes import Notice
 from pressmark.errors import BagError
@@ -35,7 +35,7 @@ def refused(words: str, source: Any, file: Path, **options: Any) -> None:
     """Check that nothing is created, with these words in the error."""
     before = sorted(os.listdir(file.parent))
     with pytest.raises(BagError, match=words):
-        create(source, file, **options)
+        create_archive(source, file, **options)
     assert sorted(os.listdir(file.parent)) == before
 
 
@@ -50,10 +50,10 @@ def test_the_bag_is_that_of_a_directory(implementation: Implementation, tmp_path
         "tag_files": {"metadata/mets.xml": tmp_path / "mets.xml"},
         "date": TODAY,
     }
-    create(tmp_path / "s", tmp_path / "bag", ["sha512", "md5"], **options)
+    create(tmp_path / "s", tmp_path / "bag", algorithms=["sha512", "md5"], **options)
     seen: list[Any] = []
     file = tmp_path / f"b.{ending}"
-    bag = create(tmp_path / "s", file, ["sha512", "md5"], on_event=seen.append, **options)
+    bag = create_archive(tmp_path / "s", file, on_event=seen.append, algorithms=["sha512", "md5"], **options)
     assert (bag.path, bag.algorithms) == (os.fsencode(file), ("md5", "sha512"))
     assert bag.validate().ok
     assert stages(seen) == ["examine", "pack", "tag", "check", "move"]
@@ -62,7 +62,7 @@ def test_the_bag_is_that_of_a_directory(implementation: Implementation, tmp_path
     unpack(file, tmp_path / "again")
     assert tree(tmp_path / "again") == tree(tmp_path / "bag")
     assert directories(tmp_path / "again") == directories(tmp_path / "bag")
-    create(tmp_path / "s", tmp_path / f"c.{ending}", ["sha512", "md5"], threads=1, **options)
+    create_archive(tmp_path / "s", tmp_path / f"c.{ending}", threads=1, algorithms=["sha512", "md5"], **options)
     first, second = (tmp_path / f"{name}.{ending}" for name in "bc")
     if ending == "tar":
         with tarfile.open(first) as one, tarfile.open(second) as other:
@@ -76,14 +76,14 @@ def test_reproducible(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for threads in (1, 2):
         os.utime(source / "a", (threads, threads))
         (tmp_path / str(threads)).mkdir()
-        bag = create(source, tmp_path / str(threads) / f"b.{ending}", threads=threads)
+        bag = create_archive(source, tmp_path / str(threads) / f"b.{ending}", threads=threads)
         assert bag.info.get("Bagging-Date") == "2009-02-13"
     assert (tmp_path / "1" / f"b.{ending}").read_bytes() == (tmp_path / "2" / f"b.{ending}").read_bytes()
 
 
 def test_members(source: Path, tmp_path: Path) -> None:
     """bagit.txt is first, and the manifests follow the payload; times are those of Bagging-Date."""
-    create(source, tmp_path / "n.tgz", info={"bagging-date": "2026-09-22"})
+    create_archive(source, tmp_path / "n.tgz", info={"bagging-date": "2026-09-22"})
     with tarfile.open(tmp_path / "n.tgz") as file:
         members = file.getmembers()
     assert [member.name for member in members] == [
@@ -103,7 +103,7 @@ def test_each_file_is_read_once(source: Path, tmp_path: Path, monkeypatch: pytes
         return original(descriptor, size)
 
     monkeypatch.setattr(packed_files, "read_blocks", counting)
-    create(source, tmp_path / "b.tar", ["sha512", "sha256", "md5"])
+    create_archive(source, tmp_path / "b.tar", algorithms=["sha512", "sha256", "md5"])
     assert len(read) == 2  # small tag files are not written to the disk
     if all(read):
         assert read == [str(source / "a"), str(source / "d" / "b")]
@@ -117,10 +117,10 @@ def test_sources(source: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"links": "follow", "date": TODAY}
     given = [source, tmp_path / "one", tmp_path / "link"]
     create(given, tmp_path / "bag", **options)
-    create(given, tmp_path / "b.zip", **options)
+    create_archive(given, tmp_path / "b.zip", **options)
     unpack(tmp_path / "b.zip", tmp_path / "again")
     assert tree(tmp_path / "again") == tree(tmp_path / "bag")
-    create(tmp_path / "one", tmp_path / "single.tar")
+    create_archive(tmp_path / "one", tmp_path / "single.tar")
     unpack(tmp_path / "single.tar")
     assert (tmp_path / "single" / "data" / "one").read_bytes() == b"one"
 
@@ -129,7 +129,7 @@ def test_excluded_files(source: Path, tmp_path: Path) -> None:
     """Files that match a glob are left out, and reported."""
     (source / "d" / ".DS_Store").write_bytes(b"junk")
     seen: list[Any] = []
-    create(source, tmp_path / "b.tar.gz", exclude=[".DS_Store"], on_event=seen.append)
+    create_archive(source, tmp_path / "b.tar.gz", exclude=[".DS_Store"], on_event=seen.append)
     assert [event.problem.path for event in seen if isinstance(event, Notice)] == [b"d/.DS_Store"]
     unpack(tmp_path / "b.tar.gz")
     assert {path for path in tree(tmp_path / "b") if path.startswith(b"data/")} == {b"data/a", b"data/d/b"}
@@ -148,8 +148,8 @@ def test_refused_sources(source: Path, tmp_path: Path) -> None:
     (tmp_path / "b.tar").write_bytes(b"old")
     refused("already exists", source, tmp_path / "b.tar")
     with pytest.raises(ValueError, match="because the destination is an archive"):
-        create(source, tmp_path / "c.tar", mode="hardlink")
-    create(source)
+        create_archive(source, tmp_path / "c.tar", copy_mode="hardlink")
+    make_bag(source)
     refused("already a bag", source, tmp_path / "c.tar")
 
 
@@ -170,11 +170,11 @@ def test_changed_sources(source: Path, tmp_path: Path, when: str, change: str) -
     on_event = at(when, alter)
     if when == "pack":
         # The new state is packed as a whole.
-        create(source, tmp_path / "b.tar", on_event=on_event)
+        create_archive(source, tmp_path / "b.tar", on_event=on_event)
         unpack(tmp_path / "b.tar")
         return
     with pytest.raises(BagError):
-        create(source, tmp_path / "b.tar", on_event=on_event)
+        create_archive(source, tmp_path / "b.tar", on_event=on_event)
     assert sorted(os.listdir(tmp_path)) == ["s"]
 
 

@@ -34,7 +34,7 @@ os.write(1, b"begin\\n")
 CASES = {
     "pack": ('pack(folder + "/bag", folder + "/t.tar.gz")', "t.tar.gz"),
     "pack as zip": ('pack(folder + "/bag", folder + "/t.zip")', "t.zip"),
-    "create": ('create(folder + "/s", folder + "/t.tar", date=datetime.date(2026, 11, 21))', "t.tar"),
+    "create": ('create_archive(folder + "/s", folder + "/t.tar", date=datetime.date(2026, 11, 21))', "t.tar"),
     "unpack": ('unpack(folder + "/packed.tar.gz", folder + "/t")', "t"),
 }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit import archive, create, pack, unpack, walk
+from pressmark.bagit import archive, create_archive, make_bag, pack, unpack, walk
 from pressmark.bagit.archive.write import PlainOutput, TarWriter, ZipWriter
 from pressmark.errors import BagError, BagInvalidError
 from support.events import at, stages
@@ -101,7 +101,7 @@ def test_members_of_tar_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert {member.mtime for member in file} == {1234567890}
 
 
-@pytest.mark.parametrize("way", [pack, create])
+@pytest.mark.parametrize("way", [pack, create_archive])
 def test_large_directories_are_sorted_as_a_whole(
     way: Callable[[Path, Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +111,7 @@ def test_large_directories_are_sorted_as_a_whole(
         (tmp_path / "s" / str(number)).write_bytes(b"")
     source = tmp_path / "s"
     if way is pack:
-        create(source)
+        make_bag(source)
     monkeypatch.setattr(walk, "TOGETHER", 7)
     way(source, tmp_path / "a.tar")
     with tarfile.open(tmp_path / "a.tar") as file:

@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 
 from fixity.conftest import environment
-from pressmark.bagit.bag import Bag, create
+from pressmark.bagit import create_archive
+from pressmark.bagit.bag import Bag, create, make_bag
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice
 from pressmark.bagit.validation.validate import validate
@@ -70,7 +71,7 @@ def refused(match: str, *args: Any, **options: Any) -> list[Event]:
     """Make a call that is refused, and return its events."""
     events: list[Event] = []
     with pytest.raises(BagError, match=match) as caught:
-        create(*args, on_event=events.append, **options)
+        (create if len(args) > 1 else make_bag)(*args, on_event=events.append, **options)
     assert "\n" not in str(caught.value)
     return events
 
@@ -86,9 +87,9 @@ def way(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
 
     def run(source: Path, **options: Any) -> Path:
         if request.param == "in place":
-            return Path(os.fsdecode(create(source, date=DAY, **options).path))
+            return Path(os.fsdecode(make_bag(source, date=DAY, **options).path))
         before = tree(source)
-        bag = create(source, tmp_path / "made", date=DAY, mode=request.param, **options)
+        bag = create(source, tmp_path / "made", date=DAY, copy_mode=request.param, **options)
         assert tree(source) == before
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted((source.name, "made"))
         return Path(os.fsdecode(bag.path))
@@ -155,7 +156,7 @@ def test_deep_directories(way: Callable[..., Path], tmp_path: Path) -> None:
 def test_every_algorithm(tmp_path: Path, algorithm: str) -> None:
     """Each manifest has the algorithm's name in BagIt, in place and elsewhere."""
     source = make(tmp_path / "s")
-    bags = [create(source, place, algorithm, date=DAY) for place in (tmp_path / "t", None)]
+    bags = [create(source, place, date=DAY, algorithms=algorithm) for place in (tmp_path / "t", None)]
     trees = [tree(Path(os.fsdecode(bag.path))) for bag in bags]
     assert trees[0] == trees[1]
     assert flaws(bags[0].path) == []
@@ -272,7 +273,7 @@ def test_elements(tmp_path: Path) -> None:
     """Given elements keep their order, and override computed ones in any case."""
     long = "É" * 60 + " b" * 40
     info = {"bagging-date": "2008-01-15", "X": ["1", "2"], "Bag-Software-Agent": "me", "Contact-Name": long}
-    create(make(tmp_path / "s"), info=info, date=DAY)
+    make_bag(make(tmp_path / "s"), info=info, date=DAY)
     lines = (tmp_path / "s" / "bag-info.txt").read_text("utf-8").splitlines()
     assert lines[:4] == ["Bagging-Date: 2008-01-15", "X: 1", "X: 2", "Bag-Software-Agent: me"]
     assert lines[4] == f"Contact-Name: {long}"
@@ -288,7 +289,7 @@ def test_elements_that_are_refused(tmp_path: Path, element: tuple[str, str]) -> 
     """An invalid label or value is an error of the caller, before any file is read."""
     source = make(tmp_path / "s")
     with pytest.raises(ValueError, match=r"label|value|Oxum|encoded"):
-        create(source, info=[element])
+        make_bag(source, info=[element])
     assert os.listdir(tmp_path) == ["s"]
     assert not (source / "bagit.txt").exists()
 
@@ -311,18 +312,19 @@ def test_sizes(length: int, text: str) -> None:
 def test_invalid_arguments(tmp_path: Path) -> None:
     """Invalid arguments are refused."""
     source = make(tmp_path / "s")
-    for options in ({"mode": "move"}, {"links": "keep"}, {"read": "x"}, {"threads": -1}):
+    for options in ({"links": "keep"}, {"read": "x"}, {"threads": -1}):
         with pytest.raises(ValueError, match=next(iter(options))):
-            create(source, **options)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="require a destination"):
-        create([source])
+            make_bag(source, **options)  # type: ignore[arg-type]
+    for name, match in (("t", "copy_mode='move'"), ("t.tar", "destination: an archive; use create_archive")):
+        with pytest.raises(ValueError, match=match):
+            create(source, tmp_path / name, copy_mode="move" if name == "t" else "copy")
+    with pytest.raises(ValueError, match="destination: not the name of an archive"):
+        create_archive(source, tmp_path / "t")
     with pytest.raises(ValueError, match="at least one source"):
         create([], tmp_path / "t")
     for algorithms in (["shake_128"], [], ["md5", "none"]):
         with pytest.raises(AlgorithmError):
-            create(source, None, algorithms)
-    with pytest.raises(ValueError, match="ledger"), Ledger(tmp_path / "l", "sha512", ["x"]) as ledger:
-        create(source, tmp_path / "t", ledger=ledger)
+            make_bag(source, algorithms=algorithms)
     assert sorted(os.listdir(source)) == ["a", "b c", "sub"]
 
 
@@ -338,13 +340,13 @@ def test_sources_that_are_not_directories(tmp_path: Path) -> None:
 def test_a_source_that_is_a_bag(tmp_path: Path) -> None:
     """A bag is put into another only with ``nested``."""
     source = make(tmp_path / "s")
-    create(source, date=DAY)
+    make_bag(source, date=DAY)
     before = tree(source)
     refused("already a bag", source)
     refused("already a bag", source, tmp_path / "t")
     assert tree(source) == before
     create(source, tmp_path / "t", nested=True)
-    create(source, nested=True)
+    make_bag(source, nested=True)
     for bag in (source, tmp_path / "t"):
         assert flaws(bag) == []
         assert payload(bag) == before
@@ -475,7 +477,7 @@ def test_links_that_are_followed_in_place(tmp_path: Path) -> None:
     (source / "l").symlink_to("sub/d%")
     (source / "sub" / "up").symlink_to("../a")
     (source / "dir").symlink_to("sub/deep")
-    create(source, links="follow")
+    make_bag(source, links="follow")
     assert (source / "data" / "l").is_symlink()
     assert sorted(line.split("  ")[1] for line in (source / "manifest-sha512.txt").read_text().splitlines()) == [
         "data/a",
@@ -507,7 +509,7 @@ def test_links_that_are_followed_elsewhere(tmp_path: Path) -> None:
     (source / "l").symlink_to("a")
     (source / "m").symlink_to(tmp_path / "out")
     for mode in ("copy", "hardlink", "auto"):
-        create(source, tmp_path / mode, links="follow", mode=mode)
+        create(source, tmp_path / mode, links="follow", copy_mode=mode)
         assert flaws(tmp_path / mode) == []
         assert payload(tmp_path / mode)[b"m/x"] == b"out"
         assert not [path for path in (tmp_path / mode).rglob("*") if path.is_symlink()]
@@ -579,7 +581,7 @@ def test_an_unwritable_destination(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(os, "mkdir", mkdir)
     with observed(before), pytest.raises(BagError, match="cannot write to this directory: Permission") as caught:
-        create(source, tmp_path / "t" if elsewhere else None)
+        create(source, tmp_path / "t") if elsewhere else make_bag(source)
     assert os.fsdecode(caught.value.path) == str(tmp_path if elsewhere else source)
 
 
@@ -599,7 +601,7 @@ def test_unreadable_sources(open_folder: Path, elsewhere: bool) -> None:
     def act() -> None:
         events: list[Event] = []
         with pytest.raises(BagError, match="no bag was created"):
-            create("s", "t" if elsewhere else None, on_event=events.append)
+            create("s", "t", on_event=events.append) if elsewhere else make_bag("s", on_event=events.append)
         found = [event.problem for event in events if isinstance(event, Notice)]
         assert sorted((one.kind, one.path, one.message) for one in found) == [
             ("file-unreadable", b"closed", "Permission denied"),
@@ -638,7 +640,7 @@ def test_status_is_kept(tmp_path: Path) -> None:
     for path in (source / "a", source / "sub" / "deep", source / "sub", source):
         os.utime(path, ns=(1_000_000_007, 2_000_000_009))
     for mode in ("copy", "auto"):
-        create(source, tmp_path / mode, mode=mode)
+        create(source, tmp_path / mode, copy_mode=mode)
         data = tmp_path / mode / "data"
         assert stat.S_IMODE((data / "a").stat().st_mode) == 0o750
         assert stat.S_IMODE((data / "sub" / "d%").stat().st_mode) == 0o400
@@ -652,7 +654,7 @@ def test_the_copy_mode_is_an_event(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     for mode in ("copy", "hardlink", "auto"):
         events: list[Event] = []
-        create(source, tmp_path / mode, mode=mode, on_event=events.append)
+        create(source, tmp_path / mode, copy_mode=mode, on_event=events.append)
         said = [event.mode for event in events if isinstance(event, Copying)]
         assert said == [mode] if mode != "auto" else said in (["copy"], ["reflink"])
     assert (source / "a").stat().st_nlink == 2
@@ -706,7 +708,7 @@ def test_too_little_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=5999))
     refused("6000 bytes needed, 5999 available", source, tmp_path / "t")
     assert os.listdir(tmp_path) == ["s"]
-    create(source, tmp_path / "t", mode="hardlink")
+    create(source, tmp_path / "t", copy_mode="hardlink")
 
 
 # --- changes and errors during a run ----------------------------------------------------------------------------------
@@ -735,8 +737,9 @@ def test_changes_meanwhile(tmp_path: Path, what: str, elsewhere: bool) -> None:
                 os.rename(source / "sub" / "n", source / "b c")
 
     before = tree(source)
+    on_event = at("check", change)
     with pytest.raises(BagError, match="changed, added or removed while the bag was being created"):
-        create(source, tmp_path / "t" if elsewhere else None, on_event=at("check", change))
+        create(source, tmp_path / "t", on_event=on_event) if elsewhere else make_bag(source, on_event=on_event)
     assert os.listdir(tmp_path) == ["s"]
     assert tree(source).keys() | {b"b c", b"b c2"} == before.keys() | {b"b c2", b"b c"}
     assert sorted({"a", "sub"} & set(os.listdir(source))) == ["a", "sub"]
@@ -754,7 +757,7 @@ def test_a_name_that_appears_at_the_last_moment(tmp_path: Path) -> None:
     with observed(appear):
         refused("late': changed", source)
     assert tree(source) == {**before, b"late": b"late"}
-    create(source)
+    make_bag(source)
     assert flaws(source) == []
 
 
@@ -774,13 +777,13 @@ def test_files_that_fail(
     (source / name).write_bytes(b"x" * 300_000)
     names = sorted(os.listdir(source))
     code = (
-        "import sys\nfrom pressmark.bagit.bag import create\nfrom pressmark.errors import BagError\n"
+        "import sys\nfrom pressmark.bagit.bag import create, make_bag\nfrom pressmark.errors import BagError\n"
         "def say(event):\n    print(getattr(event, 'items', None))\n"
-        "try:\n    create(sys.argv[1], sys.argv[2] or None, on_event=say)\n"
+        "try:\n    call = create if sys.argv[2:] else make_bag\n    call(*sys.argv[1:], on_event=say)\n"
         "except BagError as error:\n    print(error)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code, str(source), str(tmp_path / "t") if elsewhere else ""],
+        [sys.executable, "-c", code, str(source), *([str(tmp_path / "t")] if elsewhere else [])],
         env=environment(PRESSMARK_IMPLEMENTATION=str(implementation), LD_PRELOAD=faults),
         capture_output=True,
         text=True,
@@ -824,12 +827,12 @@ def test_a_ledger(tmp_path: Path) -> None:
     """Files in the ledger are not read again."""
     source = make(tmp_path / "s")
     with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger, pytest.raises(BagError):
-        create(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=_failing_at_the_end(source))
+        make_bag(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=_failing_at_the_end(source))
     (source / "late").unlink()
     events: list[Event] = []
     with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger:
         assert ledger.records == 4
-        create(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=events.append)
+        make_bag(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=events.append)
     assert not any(event.bytes for event in events if isinstance(event, ProgressEvent))
     assert flaws(source) == []
 
@@ -843,8 +846,8 @@ def _failing_at_the_end(source: Path) -> Callable[[Event], None]:
 def test_threads_and_order(tmp_path: Path, read: str, threads: int) -> None:
     """The bag does not depend on the number of threads or the order of reading."""
     source = make(tmp_path / "s", tuple(b"%03d" % number for number in range(100)))
-    create(source, tmp_path / "t", ["md5"], date=DAY, threads=threads, read=read)
-    create(source, None, ["md5"], date=DAY, threads=threads, read=read)
+    create(source, tmp_path / "t", date=DAY, threads=threads, read=read, algorithms=["md5"])
+    make_bag(source, date=DAY, threads=threads, read=read, algorithms=["md5"])
     assert tree(tmp_path / "t") == tree(source)
     lines = (source / "manifest-md5.txt").read_text().splitlines()
     assert [line.split("  ")[1] for line in lines] == [f"data/{number:03}" for number in range(100)]
@@ -858,9 +861,9 @@ def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
         events: list[Event] = []
         if options:
             with pytest.raises(BagError, match="now a bag, but created with different options"):
-                create(source, **options)  # type: ignore[arg-type]
+                make_bag(source, **options)  # type: ignore[arg-type]
         else:
-            create(source, on_event=events.append)
+            make_bag(source, on_event=events.append)
             assert events == [ProgressEvent("recover")]
         assert flaws(source) == []
 
@@ -870,17 +873,17 @@ def test_killed_in_the_last_moment(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(changes, "_remove_hidden", lambda _changes: None)
-        create(source)
+        make_bag(source)
     assert [(one.kind, one.severity) for one in validate(source).problems] == [("change-unfinished", "warning")]
     with pytest.raises(BagError, match="already a bag"):
-        create(source)
+        make_bag(source)
     assert validate(source).problems == []
 
 
 def interrupt(source: Path) -> None:
     """Stop a run between its moves, as kill -9 does."""
     with killed_between_moves(STAGING):
-        create(source)
+        make_bag(source)
     assert not (source / "bagit.txt").exists()
     journal = json.loads((source / os.fsdecode(STAGING) / "journal").read_bytes())
     assert journal["request"]["command"] == "create"
@@ -891,7 +894,7 @@ def test_an_interrupted_source_is_not_copied(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     interrupt(source)
     refused("a change of this directory was interrupted; run that command again first", source, tmp_path / "t")
-    create(source)
+    make_bag(source)
     create(source, tmp_path / "t", nested=True)
 
 
@@ -900,11 +903,11 @@ def test_relative_paths_and_links_to_the_directory(tmp_path: Path, monkeypatch: 
     make(tmp_path / "s")
     (tmp_path / "l").symlink_to("s")
     monkeypatch.chdir(tmp_path)
-    assert create("l").path == b"l"
+    assert make_bag("l").path == b"l"
     assert flaws(tmp_path / "s") == []
     make(tmp_path / "s2")
     monkeypatch.chdir(tmp_path / "s2")
-    create(".")
+    make_bag(".")
     create(b"../s", "../t", nested=True)
     assert flaws(tmp_path / "s2") == []
     assert flaws(tmp_path / "t") == []
@@ -915,7 +918,7 @@ def test_new_bag_equals_opened_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """The bag that is returned is what opening it returns, however many of its files were kept in memory."""
     monkeypatch.setattr("pressmark.bagit.writing.payload.FEW", few)
     info = [("External-Description", "long " * 60), ("Contact-Name", "A"), ("Contact-Name", "B\nC")]
-    made = create(make(tmp_path / "b"), algorithms=["sha512", "md5"], info=info)
+    made = make_bag(make(tmp_path / "b"), info=info, algorithms=["sha512", "md5"])
     found = Bag.open(tmp_path / "b")
     assert made.path == found.path
     assert (made.version, made.encoding) == (found.version, found.encoding)
@@ -965,12 +968,12 @@ def test_excluded_names_are_refused_in_place(tmp_path: Path, small: bool) -> Non
     before = tree(source)
     events: list[Event] = []
     with pytest.raises(BagError, match="would stay in the directory; create the bag elsewhere"):
-        create(source, exclude=[".DS_Store", "__MACOSX"], on_event=events.append)
+        make_bag(source, exclude=[".DS_Store", "__MACOSX"], on_event=events.append)
     assert excluded_of(events) == [
         (path, "error") for path in (b".DS_Store", b"only/.DS_Store", b"sub/.DS_Store", b"sub/__MACOSX")
     ]
     assert tree(source) == before
-    create(source, exclude=["*.tmp"], date=DAY)
+    make_bag(source, exclude=["*.tmp"], date=DAY)
     assert not flaws(source)
 
 
@@ -980,7 +983,7 @@ def test_excluded_names_are_deleted_in_place(tmp_path: Path) -> None:
     (source / "link.tmp").symlink_to(tmp_path / "o")
     events: list[Event] = []
     globs = [".DS_Store", "__MACOSX", "*.tmp"]
-    create(source, exclude=globs, delete_excluded=True, date=DAY, on_event=events.append)
+    make_bag(source, exclude=globs, delete_excluded=True, date=DAY, on_event=events.append)
     create(other, tmp_path / "t", exclude=globs, date=DAY)
     assert tree(source) == tree(tmp_path / "t")
     assert (b"sub/__MACOSX", "warning") in excluded_of(events)
@@ -992,7 +995,7 @@ def test_excluded_names_are_deleted_in_place(tmp_path: Path) -> None:
 def test_a_glob_does_not_match_the_staging_directory(tmp_path: Path) -> None:
     """The hidden directory of the run itself is not deleted."""
     source = make(tmp_path / "s", JUNK)
-    create(source, exclude=".*", delete_excluded=True, tag_files=[make(tmp_path / "n") / "a"], date=DAY)
+    make_bag(source, exclude=".*", delete_excluded=True, tag_files=[make(tmp_path / "n") / "a"], date=DAY)
     assert not flaws(source)
     assert set(tree(source)) >= {b"data/a", b"data/sub/b", b"data/sub/__MACOSX/x"}
 
@@ -1004,7 +1007,7 @@ def test_a_link_to_an_excluded_file(tmp_path: Path, target: str) -> None:
     (source / "link").symlink_to(target)
     before = tree(source)
     with pytest.raises(BagError, match="symbolic link to a file that is left out; move it elsewhere"):
-        create(source, exclude="__MACOSX", delete_excluded=True, links="follow")
+        make_bag(source, exclude="__MACOSX", delete_excluded=True, links="follow")
     assert tree(source) == before
 
 
@@ -1012,7 +1015,7 @@ def test_an_excluded_file_behind_a_link(tmp_path: Path) -> None:
     """An excluded file that a followed link also leads to is deleted once."""
     source = make(tmp_path / "s", (b"d/a", b"d/.DS_Store"))
     (source / "link").symlink_to("d")
-    create(source, exclude=".DS_Store", delete_excluded=True, links="follow", date=DAY)
+    make_bag(source, exclude=".DS_Store", delete_excluded=True, links="follow", date=DAY)
     assert not (source / "data" / "d" / ".DS_Store").exists()
     assert validate(source).ok
 
@@ -1024,7 +1027,7 @@ def test_an_excluded_file_that_appears_meanwhile(tmp_path: Path, delete: bool) -
 
     appear = at("tag", lambda: (source / "sub" / ".DS_Store").write_bytes(b"new"))
     with pytest.raises(BagError, match="changed, added or removed"):
-        create(source, exclude=".DS_Store", delete_excluded=delete, on_event=appear)
+        make_bag(source, exclude=".DS_Store", delete_excluded=delete, on_event=appear)
     assert (source / "sub" / ".DS_Store").exists()
     assert not (source / "bagit.txt").exists()
 
@@ -1035,7 +1038,7 @@ def test_options_of_exclusions(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="delete_excluded: not supported with a destination"):
         create(source, tmp_path / "t", exclude="a", delete_excluded=True)
     with pytest.raises(ValueError, match="slash"):
-        create(source, exclude=["sub/a"])
+        make_bag(source, exclude=["sub/a"])
     assert set(tree(source)) == {b"a", b"b c", b"sub/d%", b"sub/deep/e\n"}
 
 
@@ -1053,7 +1056,7 @@ def test_excluded_names_that_cannot_be_deleted(open_folder: Path, closed: str) -
     def act() -> None:
         events: list[Event] = []
         with pytest.raises(BagError, match="no permission to delete it; change the permissions"):
-            create("s", exclude=["__MACOSX"], delete_excluded=True, on_event=events.append)
+            make_bag("s", exclude=["__MACOSX"], delete_excluded=True, on_event=events.append)
         assert (b"d/__MACOSX", "error") in excluded_of(events)
         assert sorted(os.listdir("s")) == ["a", "d"]
         assert os.listdir("s/d") == ["__MACOSX"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit.bag import create
+from pressmark.bagit.bag import create_from_lists
 from pressmark.bagit.changes import Notice
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.manifest_format import manifest_name
@@ -70,7 +70,7 @@ def refusals(fetch: Path, manifests: list[Path], **options: Any) -> list[tuple[s
     before = tree(fetch.parent)
     events: list[object] = []
     with pytest.raises(BagError, match="no bag was created and nothing was changed"):
-        create(None, fetch.parent / "bag", fetch=fetch, manifests=manifests, on_event=events.append, **options)
+        create_from_lists(fetch, manifests, fetch.parent / "bag", on_event=events.append, **options)
     assert tree(fetch.parent) == before
     assert stages(events) == ["examine"]
     found = [one.problem for one in events if isinstance(one, Notice)]
@@ -84,9 +84,7 @@ def test_the_completed_bag_is_valid(server: Server, tmp_path: Path, lengths: boo
     fetch = listing(tmp_path, server.url(""), lengths=lengths)
     manifests = [sums(tmp_path / "SHA512SUMS", "sha512"), bag_manifest(tmp_path / "manifest-md5.txt", "md5")]
     (tmp_path / "readme").write_bytes(b"x")
-    bag = create(
-        [], tmp_path / "bag", fetch=fetch, manifests=manifests, info={"X": "y"}, tag_files=[tmp_path / "readme"]
-    )
+    bag = create_from_lists(fetch, manifests, tmp_path / "bag", info={"X": "y"}, tag_files=[tmp_path / "readme"])
     assert server.paths == []
     assert os.listdir(tmp_path / "bag" / "data") == []
     assert (tmp_path / "bag" / "fetch.txt").read_bytes() == fetch.read_bytes()
@@ -125,7 +123,7 @@ def test_the_algorithm_of_a_list(
         manifest = bag_manifest(fetch.parent / name, algorithm)
     else:
         manifest = sums(fetch.parent / name, algorithm, before)
-    bag = create(None, fetch.parent / "bag", given, fetch=fetch, manifests=[manifest])
+    bag = create_from_lists(fetch, [manifest], fetch.parent / "bag", algorithms=given)
     assert bag.algorithms == (expected,)
     lines = (fetch.parent / "bag" / os.fsdecode(manifest_name(expected))).read_text(encoding="utf-8").splitlines()
     assert lines == [f"{digest(algorithm, FILES[name])}  data/{name.replace('%', '%25')}" for name in FILES]
@@ -141,7 +139,7 @@ def test_lists_that_name_algorithms(fetch: Path) -> None:
         for name, body in FILES.items()
     ]
     (fetch.parent / "bsd").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    bag = create(None, fetch.parent / "bag", fetch=fetch, manifests=[fetch.parent / "bsd", fetch.parent / "json"])
+    bag = create_from_lists(fetch, [fetch.parent / "bsd", fetch.parent / "json"], fetch.parent / "bag")
     assert set(bag.algorithms) == {"sha1", "sha3-512", "md5"}
     assert {one.kind for one in validate(bag.path).errors} == {"file-not-fetched", "oxum-mismatch"}
 
@@ -149,7 +147,7 @@ def test_lists_that_name_algorithms(fetch: Path) -> None:
 def test_several_lists_of_the_same_length(fetch: Path) -> None:
     """As many algorithms as lists apply in order."""
     manifests = [sums(fetch.parent / "x", "sha3_256"), sums(fetch.parent / "y", "sha256")]
-    bag = create(None, fetch.parent / "bag", ["sha3-256", "sha256"], fetch=fetch, manifests=manifests)
+    bag = create_from_lists(fetch, manifests, fetch.parent / "bag", algorithms=["sha3-256", "sha256"])
     lines = (fetch.parent / "bag" / "manifest-sha256.txt").read_text(encoding="utf-8")
     assert f"{digest('sha256', b'three')}  data/~x+y\n" in lines
     assert set(bag.algorithms) == {"sha3-256", "sha256"}
@@ -160,7 +158,7 @@ def test_a_payload_in_a_directory_named_data(tmp_path: Path) -> None:
     (tmp_path / "list").write_bytes(b"https://example.org/1 5 data/data/~x+y\n")
     for number, before in enumerate(("data/", "data/data/")):
         manifest = sums(tmp_path / "x", "md5", before, {"~x+y": b"three"})
-        create(None, tmp_path / str(number), fetch=tmp_path / "list", manifests=[manifest])
+        create_from_lists(tmp_path / "list", [manifest], tmp_path / str(number))
         lines = (tmp_path / str(number) / "manifest-md5.txt").read_text()
         assert lines == f"{digest('md5', b'three')}  data/data/~x+y\n"
     manifest = sums(tmp_path / "manifest-md5.txt", "md5", "data/", {"~x+y": b"three"})
@@ -225,7 +223,7 @@ def test_unsuitable_lists_of_checksums(fetch: Path, content: bytes, options: dic
     (fetch.parent / "x").write_bytes(content)
     before = tree(fetch.parent)
     with pytest.raises(BagError, match=message):
-        create(None, fetch.parent / "bag", fetch=fetch, manifests=[fetch.parent / "x"], **options)
+        create_from_lists(fetch, [fetch.parent / "x"], fetch.parent / "bag", **options)
     assert tree(fetch.parent) == before
 
 
@@ -233,36 +231,27 @@ def test_lists_with_the_same_algorithm(fetch: Path) -> None:
     """Two lists of one algorithm are refused, as is an empty list of files, and the unknown name of a manifest."""
     manifests = [sums(fetch.parent / name, "md5") for name in ("x", "y")]
     with pytest.raises(BagError, match=r"contains md5 checksums, as does .*x; omit one"):
-        create(None, fetch.parent / "bag", fetch=fetch, manifests=manifests)
+        create_from_lists(fetch, manifests, fetch.parent / "bag")
     with pytest.raises(BagError, match="unknown algorithm in its name"):
-        create(None, fetch.parent / "bag", fetch=fetch, manifests=[sums(fetch.parent / "manifest-zz.txt", "md5")])
+        create_from_lists(fetch, [sums(fetch.parent / "manifest-zz.txt", "md5")], fetch.parent / "bag")
     fetch.write_bytes(b"")
     with pytest.raises(BagError, match="lists no file"):
-        create(None, fetch.parent / "bag", fetch=fetch, manifests=manifests)
+        create_from_lists(fetch, manifests, fetch.parent / "bag")
     assert not (fetch.parent / "bag").exists()
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"source": "x"},
-        {"destination": None},
         {"destination": "bag.tar"},
         {"manifests": []},
-        {"fetch": None},
-        {"fetch_base": "https://example.org/"},
-        {"mode": "hardlink"},
-        {"exclude": "*.tmp"},
-        {"links": "follow"},
-        {"nested": True},
-        {"fetch": None, "manifests": ()},
     ],
 )
 def test_unsuitable_options(fetch: Path, changes: dict[str, Any]) -> None:
     """Options that do not fit are refused before anything is written."""
     manifest = sums(fetch.parent / "x", "md5")
     before = tree(fetch.parent)
-    options = {"source": None, "destination": fetch.parent / "bag", "fetch": fetch, "manifests": [manifest]} | changes
-    with pytest.raises(ValueError, match=r"^(fetch|source|fetch_base): "):
-        create(**options)
+    options = {"destination": fetch.parent / "bag", "fetch": fetch, "manifests": [manifest]} | changes
+    with pytest.raises(ValueError, match=r"^(destination|manifests): "):
+        create_from_lists(**options)
     assert tree(fetch.parent) == before

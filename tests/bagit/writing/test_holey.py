@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pressmark.bagit.bag import create
+from pressmark.bagit.bag import create, create_holey
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
@@ -37,7 +37,7 @@ def test_files_are_listed_and_not_copied(source: Path, tmp_path: Path) -> None:
     before = tree(source)
     rules: dict[str, Any] = {"algorithms": ["sha512", "md5"], "info": {"X": "y"}, "exclude": ["*.tmp"]}
     events: list[object] = []
-    bag = create(source, tmp_path / "bag", fetch_base=URL, on_event=events.append, **rules)
+    bag = create_holey(source, tmp_path / "bag", URL, on_event=events.append, **rules)
     create(source, tmp_path / "copy", **rules)
     assert stages(events) == ["examine", "hash", "tag", "check", "move"]
     assert tree(source) == before
@@ -62,7 +62,7 @@ def test_complete_downloads_the_files(source: Path, tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     with serving() as server:
         server.default = below(tmp_path)
-        create([source, tmp_path / "one"], bag, fetch_base=server.url("/"))
+        create_holey([source, tmp_path / "one"], bag, server.url("/"))
         assert complete(bag, allow_http=True, allow_private=True).ok
     assert validate(bag).problems == []
     expected = {b"data/source/" + path: data for path, data in tree(source).items()} | {b"data/one": b"one"}
@@ -74,23 +74,21 @@ def test_a_change_during_the_run_is_refused(source: Path, tmp_path: Path) -> Non
 
     change = at("check", lambda: (source / "late").write_bytes(b"late"))
     with pytest.raises(BagError, match="changed, added or removed"):
-        create(source, tmp_path / "bag", fetch_base=URL, on_event=change)
+        create_holey(source, tmp_path / "bag", URL, on_event=change)
     assert sorted(os.listdir(tmp_path)) == ["source"]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"destination": None}, "requires a destination"),
-        ({"destination": "bag.tar"}, "requires a destination that is a directory"),
-        ({"mode": "hardlink"}, "the default mode"),
-        ({"fetch_base": "files"}, "not an absolute URL"),
-        ({"fetch_base": "https://me:secret@example.org/"}, "user name or password"),
+        ({"destination": "bag.tar"}, "destination: an archive; a holey bag is a directory"),
+        ({"url": "files"}, "not an absolute URL"),
+        ({"url": "https://me:secret@example.org/"}, "user name or password"),
     ],
 )
 def test_unsuitable_options(source: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
     """Options that do not fit are refused before anything is written."""
     before = tree(tmp_path)
     with pytest.raises(ValueError, match=message):
-        create(source, **{"destination": tmp_path / "bag", "fetch_base": URL} | options)
+        create_holey(source, **{"destination": tmp_path / "bag", "url": URL} | options)
     assert tree(tmp_path) == before

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pressmark import _kernels
-from pressmark.bagit.bag import Bag, create
+from pressmark.bagit.bag import Bag, make_bag
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice
 from pressmark.bagit.writing import in_place
@@ -131,7 +131,7 @@ def test_the_bag_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, al
             os.utime(path, ns=(10**18, 10**18))
         if name == "other":
             monkeypatch.setattr(in_place, "_can_be_small", lambda _options: False)
-        bags.append(create(folder, None, algorithms, INFO, date=DAY, on_event=kept.append))
+        bags.append(make_bag(folder, info=INFO, date=DAY, on_event=kept.append, algorithms=algorithms))
         assert flaws(folder) == []
     one, other = tree(tmp_path / "one"), tree(tmp_path / "other")
     assert one == other
@@ -170,7 +170,7 @@ def test_changes_are_noticed(tmp_path: Path, change: str) -> None:
                 file.symlink_to("../b")
 
     with pytest.raises(BagError, match="changed, added or removed while the bag was being created"):
-        create(folder, on_event=at("check", alter))
+        make_bag(folder, on_event=at("check", alter))
     assert not (folder / "bagit.txt").exists()
     assert before.keys() - {b"a/z"} <= tree(folder).keys()
 
@@ -215,7 +215,7 @@ def test_a_change_in_several_bags(tmp_path: Path) -> None:
         **before,
         b"a/z": b"other",
     }
-    create(folders[3], date=DAY)
+    make_bag(folders[3], date=DAY)
     for folder in folders:
         assert flaws(folder) == []
         assert not (folder / os.fsdecode(STAGING)).exists()
@@ -270,7 +270,7 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_directories_left_to_others(tmp_path: Path) -> None:
     """Bags, unusual directories, interrupted changes and missing directories are not changed."""
     folders = {name: make(tmp_path / name) for name in ("plain", "bag", "link", "interrupted", "linked")}
-    create(folders["bag"])
+    make_bag(folders["bag"])
     (folders["link"] / "e").symlink_to("b")
     (folders["interrupted"] / os.fsdecode(STAGING)).mkdir()
     (tmp_path / "alias").symlink_to("linked")
@@ -297,7 +297,7 @@ def test_the_directory_that_the_system_opens(
     monkeypatch.chdir(tmp_path)
     expected = Path(os.path.realpath(path))
     with use(implementation):
-        create(path, date=DAY)
+        make_bag(path, date=DAY)
     assert [folder for folder in folders if (folder / "bagit.txt").exists()] == [expected]
 
 
@@ -344,8 +344,8 @@ def test_a_name_that_appears_between_the_moves(tmp_path: Path) -> None:
 
     before = tree(folder)
     with observed(appear), pytest.raises(BagError, match=r"s/new.?: changed, added or removed"):
-        create(folder)
+        make_bag(folder)
     assert tree(folder) == {**before, b"new": b"x"}
-    create(folder)
+    make_bag(folder)
     assert {path[5:]: data for path, data in tree(folder).items() if path.startswith(b"data/")} == payload
     assert flaws(folder) == []

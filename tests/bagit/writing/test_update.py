@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import bag_directory as base_module
-from pressmark.bagit.bag import Bag, create, update
+from pressmark.bagit.bag import Bag, make_bag, update
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import Event, Notice
 from pressmark.bagit.changes.bag_changes import BagChange
@@ -690,7 +690,7 @@ def test_new_bags(tmp_path: Path) -> None:
     source = tmp_path / "s"
     source.mkdir()
     (source / "a%\n").write_bytes(b"x")
-    bag = create(source, algorithms=["sha512", "blake3"])
+    bag = make_bag(source, algorithms=["sha512", "blake3"])
     before = tree(source)
     bag.update()
     assert tree(source) == before

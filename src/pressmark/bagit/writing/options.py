@@ -29,7 +29,7 @@ _END_OF_TIME = 253402300800  # the year 10,000, in seconds since 1970
 
 
 class CreateOptions(NamedTuple):
-    """The options of :func:`pressmark.bagit.create`, except source and destination."""
+    """The options of a new bag, except source and destination: see :func:`pressmark.bagit.make_bag`."""
 
     algorithms: tuple[str, ...]
     info: list[tuple[str, str]]
@@ -56,7 +56,7 @@ class CreateOptions(NamedTuple):
         delete_excluded: bool = False,
         fetch_base: str | None = None,
     ) -> CreateOptions:
-        """Validate the arguments of :func:`pressmark.bagit.create`, and raise its errors."""
+        """Validate the arguments of :func:`pressmark.bagit.make_bag`, and raise its errors."""
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
         names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)

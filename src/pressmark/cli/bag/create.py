@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.bagit import Bag, create
+from pressmark.bagit import Bag, create, create_archive, create_from_lists, create_holey, make_bag
 from pressmark.bagit.bag_info import read_oxum
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.writing.options import CreateOptions, bagging_date
@@ -230,21 +230,35 @@ def create_command(
     ):
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
-            **{"threads": threads, "read": read, "date": bagging_date()},
-            **{"exclude": globs, "delete_excluded": delete_excluded, "fetch_base": fetch_base},
+            **{"threads": threads, "read": read, "date": bagging_date(), "exclude": globs},
         }
-        make = functools.partial(create, **rules, mode=mode or "copy", nested=nested, ledger=journal)
+        given: bytes | Sequence[bytes] = sources[0] if len(sources) == 1 else sources
+        make: Callable[..., Bag]
         if fetch is not None:
-            chosen = names if algorithms else None
-            make = functools.partial(make, algorithms=chosen, fetch=fetch, manifests=manifests)
+            make = functools.partial(
+                functools.partial(create_from_lists, fetch, manifests, destination, elements),
+                algorithms=names if algorithms else None,
+                tag_files=tag_files,
+                date=rules["date"],
+            )
+        elif destination is None:
+            make = functools.partial(make_bag, nested=nested, delete_excluded=delete_excluded, ledger=journal, **rules)
+        elif fetch_base is not None:
+            make = functools.partial(create_holey, given, destination, fetch_base, nested=nested, **rules)
+        elif archive_ending(destination) is not None:
+            make = functools.partial(create_archive, given, destination, nested=nested, **rules)
+        else:
+            make = functools.partial(create, given, destination, copy_mode=mode or "copy", nested=nested, **rules)
         several = destination is None and len(sources) > 1
         if several:
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere
 
-            options = CreateOptions.from_arguments(**rules)
+            options = CreateOptions.from_arguments(**rules, delete_excluded=delete_excluded)
             failed = _create_each(sources, make, create_together(sources, options, nested), output)
         else:
             failed = 0
+            if destination is None:
+                make = functools.partial(make, sources[0])
             _create_one(sources, destination, make, output, journal, (fetch_base or fetch) is not None)
     if several:
         output.tell(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
@@ -272,7 +286,7 @@ def _create_one(
     listener = Listener(reporter, directory=directory)
     begin = time.monotonic()
     try:
-        bag = make(sources[0] if len(sources) == 1 else sources, destination, on_event=listener)
+        bag = make(on_event=listener)
     except BagError:
         if not reporter.failed:
             raise
