@@ -191,7 +191,7 @@ class Fuzzer:
         assert info.to_bytes() == data
         for label, value in info.elements:
             with contextlib.suppress(ValueError):
-                info.set(label, value)
+                info[label] = value
         charset = find_charset(encoding)
         assert charset is not None
         kept: list[tuple[str, str]] = []

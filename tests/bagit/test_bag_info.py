@@ -40,11 +40,11 @@ def test_the_example_of_the_draft() -> None:
     info, kinds = parse(EXAMPLE)
     assert kinds == []
     assert check_elements(info) == []
-    assert len(info) == 13
+    assert len(info.elements) == 13
     description = "Uncompressed greyscale TIFF images from the\nFOO papers colle..."
-    assert info.get("External-Description") == description
+    assert info["External-Description"] == description
     assert unfolded(description) == "Uncompressed greyscale TIFF images from the FOO papers colle..."
-    assert info.get("payload-oxum") == "279164409832.1198"
+    assert info["payload-oxum"] == "279164409832.1198"
     assert info.get("nothing") is None
     assert info.get("nothing", "else") == "else"
     assert info.to_bytes() == EXAMPLE
@@ -62,7 +62,7 @@ def test_unchanged_bytes_are_kept(data: bytes) -> None:
         assert set(kinds) <= set(KINDS)
         if not encoding.startswith("UTF-16"):
             # A file that ends with half a code unit cannot be extended.
-            info.remove("Contact-Name")
+            info.pop("Contact-Name", None)
             info.add("Contact-Name", "x")
             again, _ = parse(info.to_bytes(), encoding=encoding)
             assert again.elements[-1:] == [("Contact-Name", "x")]
@@ -98,10 +98,10 @@ def test_line_breaks_are_kept() -> None:
     )
     again, kinds = parse(info.to_bytes())
     assert (again.elements, kinds) == (info.elements, ["info-long-line"])
-    again.set("A", text)
+    again["A"] = text
     assert again.to_bytes() == info.to_bytes()
     windows, _ = parse(b"C: d\r\n")
-    windows.set("C", "e\nf")
+    windows["C"] = "e\nf"
     assert windows.to_bytes() == b"C: e\n f\r\n"
     assert parse(windows.to_bytes())[0].elements == [("C", "e\nf")]
 
@@ -110,7 +110,7 @@ def test_white_space_before_lines_is_no_part_of_a_value() -> None:
     """White space at the end of a line belongs to the value, and so do lines of white space, which are empty."""
     info, kinds = parse(b"A: \n  b \n \t\r\n\tc\n \nD: e\n")
     assert (info.elements, kinds) == ([("A", "\nb \n\r\nc\n"), ("D", "e")], [])
-    assert unfolded(info.get("A") or "") == "b c"
+    assert unfolded(info.first("A") or "") == "b c"
     again = BagInfo(info.elements)
     assert parse(again.to_bytes())[0].elements == info.elements
     old, _ = parse(b"Payload-Oxum:\n 5.1 \n", (0, 97))
@@ -121,19 +121,20 @@ def test_setting_in_place() -> None:
     """A changed element keeps its place, others keep their bytes, and repeats are removed."""
     data = b"A: 1\r\ncontact-name:  Jane\r\nB: 2\r\nContact-Name: Joe\r\n\t more\r\nC : 3"
     info, _ = parse(data)
-    info.set("Contact-Name", "Jill")
+    info["Contact-Name"] = "Jill"
     assert info.to_bytes() == b"A: 1\r\ncontact-name: Jill\r\nB: 2\r\nC : 3"
-    info.set("A", "1")
-    info.set("bagging-date", "2020-02-02")
+    info["A"] = "1"
+    info["bagging-date"] = "2020-02-02"
     assert info.to_bytes() == b"A: 1\r\ncontact-name: Jill\r\nB: 2\r\nC : 3\r\nBagging-Date: 2020-02-02\r\n"
     # Other labels are kept, with their case.
-    info.set("a", "4")
+    info["a"] = "4"
     assert info.all("A") == ["1"]
-    assert info.remove("Contact-Name") == 1
-    assert info.remove("Contact-Name") == 0
+    del info["contact-name"]
+    with pytest.raises(KeyError, match="Contact-Name"):
+        del info["Contact-Name"]
     assert info.elements == [("A", "1"), ("B", "2"), ("C", "3"), ("Bagging-Date", "2020-02-02"), ("a", "4")]
     untouched, _ = parse(b"Bag-Count:  1 of\n 2\n")
-    untouched.set("BAG-COUNT", "1 of\n2")
+    untouched["BAG-COUNT"] = "1 of\n2"
     assert untouched.to_bytes() == b"Bag-Count:  1 of\n 2\n"
     assert check_elements(untouched, version=(0, 97)) == []
 
@@ -151,7 +152,32 @@ def test_refused_elements(label: str, value: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         info.add(label, value)
     with pytest.raises(ValueError, match=r".+"):
-        info.set(label, value)
+        info[label] = value
+    with pytest.raises(ValueError, match=r".+"):
+        info[label] = ["x", value]
+    assert info.to_bytes() == b""
+
+
+def test_a_mapping() -> None:
+    """Labels are keys, repeated ones have a list; setting some of its values keeps the bytes of the others."""
+    info, _ = parse(b"Contact-Name: Jane\nX: 1\ncontact-name:\n Joe\nx: 2\n")
+    assert info["contact-NAME"] == ["Jane", "\nJoe"]
+    assert (info["X"], info["x"]) == ("1", "2")
+    assert list(info) == ["Contact-Name", "X", "x"]
+    assert (len(info), "CONTACT-NAME" in info, "y" in info) == (3, True, False)
+    assert dict(info) == {"Contact-Name": ["Jane", "\nJoe"], "X": "1", "x": "2"}
+    assert info.first("Contact-Name") == "Jane"
+    assert info.first("y") is None
+    with pytest.raises(KeyError, match="y"):
+        info["y"]
+    info["Contact-Name"] = ["Jill", "\nJoe", "Jack"]
+    assert info.to_bytes() == b"Contact-Name: Jill\ncontact-name:\n Joe\nContact-Name: Jack\nX: 1\nx: 2\n"
+    with pytest.raises(ValueError, match="X: no value; delete the element instead"):
+        info["X"] = []
+    info.update({"X": ("3", "4"), "Y": "5"})
+    assert info.elements[3:] == [("X", "3"), ("X", "4"), ("x", "2"), ("Y", "5")]
+    assert info.pop("Contact-Name") == ["Jill", "\nJoe", "Jack"]
+    info.clear()
     assert info.to_bytes() == b""
 
 

@@ -6,23 +6,27 @@ Each call imports only the modules that it needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from pressmark.bagit.bag_directory import BagFiles
-from pressmark.bagit.bag_tags import BagTags, ManifestFile
+from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing
 from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.paths import archive_ending
+from pressmark.bagit.problems import KEEP
+from pressmark.errors import BagError
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
     import datetime
 
     from pressmark.bagit.bag_info import BagInfo
+    from pressmark.bagit.problems import BagReport
     from pressmark.bagit.profile import Profile
     from pressmark.bagit.writing.options import CreateOptions, Elements, Path
     from pressmark.fixity.ledger import Ledger
+    from pressmark.reports import ProgressEvent
 
 __all__ = [
     "Bag",
@@ -87,21 +91,143 @@ class Bag(BagTags):
 
         return opened_bag(self.path)
 
-    def validate(self, level: str = "full", **options: Any) -> Report:
-        """Validate the bag; options as in :func:`pressmark.bagit.validate`."""
+    @property
+    def entries(self) -> dict[str, dict[str, str]]:
+        """The digests of every file that a manifest lists, by path and algorithm; payload files come first.
+
+        All manifests are read into memory: for bags of many files, iterate over ``payload.entries()`` instead.
+
+        :raises BagError: a manifest cannot be read
+        """
+        problems: list[Problem] = []
+        found: dict[str, dict[str, str]] = {}
+        with self.files() as base, open_listing(base, self, self.tag_manifests, problems, tag=True) as tags:
+            for one in problems:
+                if one.kind == "file-unreadable":
+                    raise BagError(os.path.join(self.path, one.path), one.message)
+            for listing in (self.payload, tags):
+                for entry in listing.entries():
+                    found.setdefault(os.fsdecode(entry.path), {}).update(entry.digests)
+        return found
+
+    def validate(
+        self,
+        level: str = "full",
+        *,
+        lenient: bool = False,
+        links: str = "inside",
+        threads: int | None = None,
+        read: str = "parallel",
+        ledger: AnyLedger | None = None,
+        profile: Profile | None = None,
+        keep: int = KEEP,
+        on_event: Callable[[ProgressEvent], object] | None = None,
+        on_problem: Callable[[Problem], object] | None = None,
+    ) -> BagReport:
+        """Validate the bag: see :func:`pressmark.bagit.validate`."""
         from pressmark.bagit.validation.validate import validate
 
-        return validate(self.path, level, **options)
+        return validate(
+            self.path,
+            level,
+            lenient=lenient,
+            links=links,
+            threads=threads,
+            read=read,
+            ledger=ledger,
+            profile=profile,
+            keep=keep,
+            on_event=on_event,
+            on_problem=on_problem,
+        )
 
-    def update(self, **options: Any) -> Bag:
-        """Update the bag and return it reopened; options as in :func:`pressmark.bagit.update`."""
-        return update(self, **options)
+    def is_valid(self, level: str = "full", *, threads: int | None = None) -> bool:
+        """Return whether the bag is valid; :meth:`validate` also returns the problems.
 
-    def complete(self, **options: Any) -> Report:
-        """Download the missing files that fetch.txt lists; options as in :func:`pressmark.bagit.complete`."""
+        :raises BagError: the bag does not exist any more
+        """
+        return self.validate(level, threads=threads).ok
+
+    def save(self, *, manifests: bool = False) -> None:
+        """Write the changed elements of :attr:`info` to the bag.
+
+        :param manifests: also accept changed, added and removed payload files, as they are now, into the manifests
+        :raises BagInvalidError: the bag does not match its manifests; nothing was changed
+        :raises BagError: the bag cannot be changed; nothing was changed
+        :raises ValueError: an element is computed, such as Payload-Oxum
+        """
+        old = Bag.open(self.path).info
+        changed: dict[str, list[str] | None] = {label: None for label in old if label not in self.info}
+        changed |= {label: self.info.all(label) for label in self.info if self.info.all(label) != old.all(label)}
+        if changed or manifests:
+            accept = ("added", "removed", "changed") if manifests else ()
+            vars(self).update(vars(update(self, info=changed, payload=manifests, accept=accept)))
+
+    def update(
+        self,
+        *,
+        algorithms: Iterable[str] | str | None = None,
+        add: Iterable[str] | str = (),
+        drop: Iterable[str] | str = (),
+        info: Elements | Mapping[str, str | Iterable[str] | None] | None = None,
+        payload: bool = True,
+        accept: Collection[str] = (),
+        rewrite: bool = False,
+        date: datetime.date | None = None,
+        threads: int | None = None,
+        read: str = "parallel",
+        ledger: Ledger | None = None,
+        on_event: Listener | None = None,
+    ) -> Bag:
+        """Update the bag and return it reopened: see :func:`pressmark.bagit.update`."""
+        return update(
+            self,
+            algorithms=algorithms,
+            add=add,
+            drop=drop,
+            info=info,
+            payload=payload,
+            accept=accept,
+            rewrite=rewrite,
+            date=date,
+            threads=threads,
+            read=read,
+            ledger=ledger,
+            on_event=on_event,
+        )
+
+    def complete(
+        self,
+        *,
+        threads: int = 4,
+        allow_http: bool = False,
+        allow_private: bool = False,
+        allow_hosts: Iterable[str] = (),
+        maximum: int | None = None,
+        retries: int = 4,
+        timeout: float = 60.0,
+        certificates: str | None = None,
+        verify: bool = False,
+        on_event: Listener | None = None,
+        on_problem: Callable[[Problem], object] | None = None,
+    ) -> Report:
+        """Download the missing files that fetch.txt lists: see :func:`pressmark.bagit.complete`."""
         from pressmark.bagit.fetch.complete import complete
 
-        return complete(self, **options)
+        return complete(
+            self,
+            threads=threads,
+            allow_http=allow_http,
+            allow_private=allow_private,
+            allow_hosts=allow_hosts,
+            maximum=maximum,
+            retries=retries,
+            timeout=timeout,
+            certificates=certificates,
+            verify=verify,
+            on_event=on_event,
+            on_problem=on_problem,
+        )
 
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""

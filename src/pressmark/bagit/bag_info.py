@@ -1,8 +1,8 @@
 """Bag metadata, bag-info.txt (section 2.2.2): ordered, with repeated elements; unchanged elements keep their bytes.
 
 >>> info, problems = BagInfo.parse(b"Contact-Name: Jane\\r\\nContact-Name: Joe\\r\\n")
->>> info.set("bagging-date", "2008-01-15")
->>> info.all("contact-name"), info.get("Bagging-Date")
+>>> info["bagging-date"] = "2008-01-15"
+>>> info["contact-name"], info["Bagging-Date"]
 (['Jane', 'Joe'], '2008-01-15')
 >>> info.to_bytes()
 b'Contact-Name: Jane\\r\\nContact-Name: Joe\\r\\nBagging-Date: 2008-01-15\\r\\n'
@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, MutableMapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -76,10 +76,10 @@ class _Piece(NamedTuple):
     value: str = ""
 
 
-class BagInfo:
-    """The metadata elements of a bag, in file order.
+class BagInfo(MutableMapping[str, str | list[str]]):
+    """The metadata elements of a bag: a mapping of labels to values, in file order.
 
-    Reserved labels match in any case, other labels exactly.
+    A repeated label has the list of its values. Reserved labels match in any case, other labels exactly.
 
     :param encoding: the character set that bagit.txt names
     :raises ValueError: the encoding is unknown
@@ -112,40 +112,78 @@ class BagInfo:
     def __repr__(self) -> str:
         return f"BagInfo({self.elements!r})"
 
+    def __getitem__(self, label: str) -> str | list[str]:
+        """Return the value of an element; of several with this label, the list of their values.
+
+        :raises KeyError: no element has the label
+        """
+        values = self.all(label)
+        if not values:
+            raise KeyError(label)
+        return values[0] if len(values) == 1 else values
+
+    def __setitem__(self, label: str, value: str | Iterable[str]) -> None:
+        """Set the value or the values of a label, at the position of its first element or at the end.
+
+        If the label has these values already, no byte changes.
+
+        :raises ValueError: the label or a value cannot be written, or there is no value
+        """
+        values = [value] if isinstance(value, str) else list(value)
+        if not values:
+            raise ValueError(f"{label}: no value; delete the element instead")
+        key = _key(label)
+        indexes = [index for index, piece in enumerate(self._pieces) if piece.label and _key(piece.label) == key]
+        if [self._pieces[index].value for index in indexes] == values:
+            return
+        name = (self._pieces[indexes[0]].label if indexes else None) or label
+        new = [_piece(name, one, self._charset, self._end) for one in values]
+        if not indexes:
+            for one in values:
+                self.add(label, one)
+            return
+        for number, index in enumerate(indexes[: len(new)]):
+            if self._pieces[index].value == new[number].value:  # folded in its own way
+                new[number] = self._pieces[index]
+        for index in reversed(indexes[1:]):
+            del self._pieces[index]
+        self._pieces[indexes[0] : indexes[0] + 1] = new
+
+    def __delitem__(self, label: str) -> None:
+        """Delete all elements with the label.
+
+        :raises KeyError: no element has it
+        """
+        key = _key(label)
+        kept = [piece for piece in self._pieces if piece.label is None or _key(piece.label) != key]
+        if len(kept) == len(self._pieces):
+            raise KeyError(label)
+        self._pieces = kept
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield each label once, in file order, as its first element spells it."""
+        labels: dict[str, str] = {}
+        for label, _value in self.elements:
+            labels.setdefault(_key(label), label)
+        return iter(labels.values())
+
     def __len__(self) -> int:
-        return len(self.elements)
+        """Return the number of labels."""
+        return len({_key(label) for label, _value in self.elements})
 
     @property
     def elements(self) -> list[tuple[str, str]]:
         """All elements in order, as pairs of label and value."""
         return [(piece.label, piece.value) for piece in self._pieces if piece.label is not None]
 
-    def get(self, label: str, default: str | None = None) -> str | None:
-        """Return the value of the first element with the label."""
-        return next(iter(self.all(label)), default)
-
     def all(self, label: str) -> list[str]:
         """Return the values of all elements with the label."""
         key = _key(label)
         return [piece.value for piece in self._pieces if piece.label is not None and _key(piece.label) == key]
 
-    def set(self, label: str, value: str) -> None:
-        """Set the only value of a label, at the position of its first element or at the end.
-
-        If the label already has only this value, no byte changes.
-
-        :raises ValueError: the label or value cannot be written
-        """
-        key = _key(label)
-        indexes = [index for index, piece in enumerate(self._pieces) if piece.label and _key(piece.label) == key]
-        if not indexes:
-            self.add(label, value)
-            return
-        first, *others = indexes
-        if self._pieces[first].value != value:
-            self._pieces[first] = _piece(self._pieces[first].label or label, value, self._charset, self._end)
-        for index in reversed(others):
-            del self._pieces[index]
+    def first(self, label: str) -> str | None:
+        """Return the value of the first element with the label; :data:`None` if there is none."""
+        return next(iter(self.all(label)), None)
 
     def add(self, label: str, value: str) -> None:
         """Append an element, even if the label exists.
@@ -161,14 +199,6 @@ class BagInfo:
             if last.data and not last.data.endswith(self._charset.line_ends):
                 self._pieces[-1] = last._replace(data=last.data + self._end)
         self._pieces.append(piece)
-
-    def remove(self, label: str) -> int:
-        """Remove all elements with the label, and return their number."""
-        key = _key(label)
-        kept = [piece for piece in self._pieces if piece.label is None or _key(piece.label) != key]
-        removed = len(self._pieces) - len(kept)
-        self._pieces = kept
-        return removed
 
     def to_bytes(self) -> bytes:
         """Return the content of the file; unchanged elements keep their original bytes."""

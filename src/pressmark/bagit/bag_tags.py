@@ -92,7 +92,7 @@ class BagTags:
 
     def __repr__(self) -> str:
         version = ".".join(map(str, self.version))
-        oxum = self.info.get("Payload-Oxum")
+        oxum = self.info.first("Payload-Oxum")
         size = f", Payload-Oxum {oxum}" if oxum else ""
         manifests = ", ".join(self.algorithms) or "no manifest"
         return f"<{type(self).__name__} {os.fsdecode(self.path)!r}: BagIt {version}, {manifests}{size}>"

@@ -484,18 +484,18 @@ class _Update:
                 except ValueError as error:
                     self._note(problem("info-malformed", self._bag.info_name, str(error)), True)
         for label, values in self._options.info:
-            info.remove(label) if len(values) != 1 else info.set(label, values[0])
-            if len(values) > 1:
-                for value in values:
-                    info.add(label, value)
+            if values:
+                info[label] = values
+            else:
+                info.pop(label, None)
         if self._options.date is not None:
-            info.set("Bagging-Date", self._options.date.isoformat())
+            info["Bagging-Date"] = self._options.date.isoformat()
         if self._options.payload and not self._holes:
-            if info.get("Payload-Oxum") is not None:
-                info.set("Payload-Oxum", f"{self._nbytes}.{self._nfiles}")
+            if "Payload-Oxum" in info:
+                info["Payload-Oxum"] = f"{self._nbytes}.{self._nfiles}"
             is_size_set = any(label.lower() == "bag-size" for label, _values in self._options.info)
-            if self._changed and not is_size_set and info.get("Bag-Size") is not None:
-                info.set("Bag-Size", bag_size(self._nbytes))
+            if self._changed and not is_size_set and "Bag-Size" in info:
+                info["Bag-Size"] = bag_size(self._nbytes)
         after = info.to_bytes()
         if after != before:
             self._write(bag_info.NAME, after)

@@ -235,6 +235,7 @@ def create_command(
         given: bytes | Sequence[bytes] = sources[0] if len(sources) == 1 else sources
         make: Callable[..., Bag]
         if fetch is not None:
+            assert destination is not None  # a table of exclusions requires it
             make = functools.partial(
                 functools.partial(create_from_lists, fetch, manifests, destination, elements),
                 algorithms=names if algorithms else None,
@@ -346,7 +347,7 @@ def _refusal(path: bytes, count: int) -> str:
 def _report(
     bag: Bag, listener: Listener, begin: float | None, is_holey: bool = False, journal: Ledger | None = None
 ) -> str:
-    oxum = read_oxum(bag.info.get("Payload-Oxum") or "")
+    oxum = read_oxum(bag.info.first("Payload-Oxum") or "")
     size, files = oxum or (None, len(bag.fetch))
     more = [] if begin is None else format_rate(size or 0, time.monotonic() - begin)
     if size is None:

@@ -51,7 +51,7 @@ def info_command(bag: bytes, as_json: bool) -> None:
 
 def describe(bag: Bag) -> dict[str, Any]:
     """Return the metadata of a bag, as ``--json`` prints it."""
-    oxum = bag.info.get("Payload-Oxum")
+    oxum = bag.info.first("Payload-Oxum")
     return {
         "path": os.fsdecode(bag.path),
         "version": ".".join(map(str, bag.version)),
