@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
 from pathlib import Path
 
@@ -143,6 +145,60 @@ def test_methods(tmp_path: Path) -> None:
     assert not opened.validate().ok
     assert opened.validate("complete").ok
     assert not opened.validate("full", threads=1, read="sequential").ok
+
+
+def test_methods_repeat_the_signatures_of_their_functions() -> None:
+    """A method has the parameters of its function, after the bag, and the same result."""
+    for name in ("validate", "update", "complete"):
+        function, method = (inspect.signature(getattr(one, name)) for one in (pressmark.bagit, Bag))
+        assert list(function.parameters.values())[1:] == list(method.parameters.values())[1:], name
+        assert function.return_annotation == method.return_annotation, name
+
+
+def test_entries(tmp_path: Path) -> None:
+    """Payload files come first, then tag files; each has a digest of every manifest that lists it."""
+    path = Sketch(algorithms=["md5", "sha512"], tag_algorithms=["md5", "sha512"]).write(tmp_path / "bag")
+    bag = Bag.open(path)
+    payload = sorted(os.fsdecode(name) for name in PAYLOAD)
+    assert sorted(list(bag.entries)[: len(payload)]) == payload
+    assert set(bag.entries) == {*payload, "bagit.txt", "bag-info.txt", "manifest-md5.txt", "manifest-sha512.txt"}
+    for name, digests in bag.entries.items():
+        data = (path / name).read_bytes()
+        assert digests == {one: hashlib.new(one, data).hexdigest() for one in ("md5", "sha512")}
+    (path / "tagmanifest-md5.txt").unlink()
+    (path / "tagmanifest-sha512.txt").unlink()
+    assert sorted(Bag.open(path).entries) == payload
+
+
+def test_saving(tmp_path: Path) -> None:
+    """Changed, added and deleted elements are written; the payload is only accepted if asked for."""
+    path = tmp_path / "bag"
+    path.mkdir()
+    (path / "a.txt").write_bytes(b"a\n")
+    bag = pressmark.bagit.make_bag(path, {"Contact-Name": "Jane Doe", "Note": "x"})
+    before = (path / "bag-info.txt").read_bytes()
+    bag.save()
+    assert (path / "bag-info.txt").read_bytes() == before
+    bag.info["Contact-Name"] = ["Joe", "Ann"]
+    bag.info["New"] = "1"
+    del bag.info["Note"]
+    bag.save()
+    assert bag.is_valid()
+    info = Bag.open(path).info
+    assert (info["Contact-Name"], info["New"], "Note" in info) == (["Joe", "Ann"], "1", False)
+    assert dict(bag.info) == dict(info)
+
+    (path / "data" / "a.txt").write_bytes(b"b\n")
+    bag.info["New"] = "2"
+    bag.save()
+    assert not bag.is_valid()
+    assert Bag.open(path).info["New"] == "2"
+    bag.save(manifests=True)
+    assert bag.is_valid()
+    assert bag.entries["data/a.txt"] == {"sha512": hashlib.sha512(b"b\n").hexdigest()}
+    bag.info["Payload-Oxum"] = "1.1"
+    with pytest.raises(ValueError, match="Payload-Oxum"):
+        bag.save()
 
 
 def test_public_names() -> None:

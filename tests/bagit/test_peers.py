@@ -15,7 +15,7 @@ import pytest
 from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.archive.pack import pack
 from pressmark.bagit.archive.unpack import unpack
-from pressmark.bagit.bag import create, make_bag, update
+from pressmark.bagit.bag import create, create_archive, make_bag, update
 from pressmark.bagit.validation.validate import validate
 
 from .bags import tree
@@ -223,7 +223,7 @@ def test_our_archives(peer: Peer, tmp_path: Path, ending: str, way: str) -> None
     if way == "pack":
         pack(tmp_path / "bag", file)
     else:
-        create(source, file, algorithms=["sha512", "md5"])
+        create_archive(source, file, algorithms=["sha512", "md5"])
     bags = []
     for number, program in enumerate(UNPACKERS[ending]):
         if shutil.which(program[0]) is None:

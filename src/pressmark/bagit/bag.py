@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.problems import BagReport
     from pressmark.bagit.profile import Profile
+    from pressmark.bagit.validation.validate import AnyLedger
     from pressmark.bagit.writing.options import CreateOptions, Elements, Path
     from pressmark.fixity.ledger import Ledger
     from pressmark.reports import ProgressEvent
@@ -101,13 +102,14 @@ class Bag(BagTags):
         """
         problems: list[Problem] = []
         found: dict[str, dict[str, str]] = {}
-        with self.files() as base, open_listing(base, self, self.tag_manifests, problems, tag=True) as tags:
-            for one in problems:
-                if one.kind == "file-unreadable":
-                    raise BagError(os.path.join(self.path, one.path), one.message)
-            for listing in (self.payload, tags):
-                for entry in listing.entries():
-                    found.setdefault(os.fsdecode(entry.path), {}).update(entry.digests)
+        with self.files() as base:
+            for manifests in (self.manifests, self.tag_manifests):
+                with open_listing(base, self, manifests, problems, tag=manifests is self.tag_manifests) as listing:
+                    for entry in listing.entries():
+                        found.setdefault(os.fsdecode(entry.path), {}).update(entry.digests)
+        for one in problems:
+            if one.kind == "file-unreadable":
+                raise BagError(os.path.join(self.path, one.path), one.message)
         return found
 
     def validate(

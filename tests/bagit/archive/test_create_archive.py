@@ -147,8 +147,10 @@ def test_refused_sources(source: Path, tmp_path: Path) -> None:
     refused("cannot be written", source, tmp_path / "b.tar.xz")
     (tmp_path / "b.tar").write_bytes(b"old")
     refused("already exists", source, tmp_path / "b.tar")
-    with pytest.raises(ValueError, match="because the destination is an archive"):
-        create_archive(source, tmp_path / "c.tar", copy_mode="hardlink")
+    with pytest.raises(ValueError, match="use create_archive"):
+        create(source, tmp_path / "c.tar")
+    with pytest.raises(ValueError, match="use create for a directory"):
+        create_archive(source, tmp_path / "c")
     make_bag(source)
     refused("already a bag", source, tmp_path / "c.tar")
 

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="n
 
 BEGIN = """
 import datetime, os, sys
-from pressmark.bagit import create, pack, unpack
+from pressmark.bagit import create_archive, pack, unpack
 folder = sys.argv[1]
 os.write(1, b"begin\\n")
 """
