@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 import pressmark
 from pressmark import layout, stores
-from pressmark.bagit import create, pack
+from pressmark.bagit import create, create_archive, pack
 from pressmark.cli import main
 from pressmark.cli.common.help_page import HEADINGS, OTHER, epilog, page_context
 
@@ -251,7 +251,7 @@ def furnish(folder: Path, example: str) -> None:
             pack(folder / "bag", folder / "bag.tar.gz")
     if " unpack " in example:
         for name in ("delivery.tar.gz", "delivery.zip"):
-            create(folder / "files", folder / name)
+            create_archive(folder / "files", folder / name)
 
 
 def furnish_stores(folder: Path, example: str) -> None:

@@ -131,7 +131,7 @@ class BagInfo(MutableMapping[str, str | list[str]]):
         """
         values = [value] if isinstance(value, str) else list(value)
         if not values:
-            raise ValueError(f"{label}: no value; delete the element instead")
+            raise ValueError(f"{label}: no value; use del for an element without a value")
         key = _key(label)
         indexes = [index for index, piece in enumerate(self._pieces) if piece.label and _key(piece.label) == key]
         if [self._pieces[index].value for index in indexes] == values:

@@ -70,8 +70,8 @@ def payload(folder: Path) -> dict[bytes, bytes]:
 def refused(match: str, *args: Any, **options: Any) -> list[Event]:
     """Make a call that is refused, and return its events."""
     events: list[Event] = []
+    places = [one for one in args if one is not None]
     with pytest.raises(BagError, match=match) as caught:
-        places = [one for one in args if one is not None]
         (create if len(places) > 1 else make_bag)(*places, on_event=events.append, **options)
     assert "\n" not in str(caught.value)
     return events
