@@ -172,7 +172,7 @@ def test_a_mapping() -> None:
         info["y"]
     info["Contact-Name"] = ["Jill", "\nJoe", "Jack"]
     assert info.to_bytes() == b"Contact-Name: Jill\ncontact-name:\n Joe\nContact-Name: Jack\nX: 1\nx: 2\n"
-    with pytest.raises(ValueError, match="X: no value; delete the element instead"):
+    with pytest.raises(ValueError, match="X: no value; use del for an element without a value"):
         info["X"] = []
     info.update({"X": ("3", "4"), "Y": "5"})
     assert info.elements[3:] == [("X", "3"), ("X", "4"), ("x", "2"), ("Y", "5")]
