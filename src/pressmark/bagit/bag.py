@@ -277,7 +277,7 @@ def make_bag(
     :param links: ``refuse`` symbolic links, or ``follow`` those inside the directory, which stay links
     :param tag_files: additional tag files: a mapping from paths in the bag to files, or files that keep their names
     :param nested: accept a directory that is already a bag
-    :param exclude: globs of the names of files and directories, such as ``.DS_Store``, that do not belong into the bag;
+    :param exclude: globs of the names of files and directories, such as ``.DS_Store``, that do not belong in the bag;
         they are refused unless ``delete_excluded``
     :param delete_excluded: delete them; the deletion is part of the atomic change
     :param date: Bagging-Date (default: today, or the day of the environment variable SOURCE_DATE_EPOCH)
@@ -334,9 +334,7 @@ def create(
     if copy_mode not in MODES:
         raise ValueError(f"copy_mode={copy_mode!r}: expected {', '.join(MODES)}")
     options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
-    path = os.fsencode(destination)
-    if archive_ending(path) is not None:
-        raise ValueError("destination: an archive; use create_archive")
+    path = _new_directory(destination, "use create_archive")
     sources, several = _sources(source)
     new = create_elsewhere(sources, several, path, options, copy_mode, nested, with_stages(on_event))
     return _opened(path, options, new)
@@ -404,9 +402,7 @@ def create_holey(
     options = CreateOptions.from_arguments(
         algorithms, info, links, tag_files, threads, read, date, exclude, fetch_base=url
     )
-    path = os.fsencode(destination)
-    if archive_ending(path) is not None:
-        raise ValueError("destination: an archive; a holey bag is a directory")
+    path = _new_directory(destination, "a holey bag is a directory")
     sources, several = _sources(source)
     new = create_elsewhere(sources, several, path, options, "copy", nested, with_stages(on_event))
     return _opened(path, options, new)
@@ -423,9 +419,9 @@ def create_from_lists(
     date: datetime.date | None = None,
     on_event: Listener | None = None,
 ) -> Bag:
-    """Create a bag of version 1.0 of files on servers, and return it: fetch.txt lists them, none is downloaded.
+    """Create a bag of version 1.0 whose files are on servers, and return it.
 
-    Payload-Oxum and Bag-Size are left out if a length is unknown.
+    fetch.txt lists the files; none is downloaded.     Payload-Oxum and Bag-Size are left out if a length is unknown.
 
     :param fetch: a file in the format of fetch.txt (2.2.3) that lists the payload files
     :param manifests: lists of the checksums of exactly the files in ``fetch``: payload manifests of a bag, by their
@@ -445,9 +441,7 @@ def create_from_lists(
     options = CreateOptions.from_arguments(names, info, "refuse", tag_files, None, "parallel", date)
     if algorithms is None:
         options = options._replace(algorithms=())
-    path = os.fsencode(destination)
-    if archive_ending(path) is not None:
-        raise ValueError("destination: an archive; a holey bag is a directory")
+    path = _new_directory(destination, "a holey bag is a directory")
     create_listed(os.fsencode(fetch), list(map(os.fsencode, manifests)), path, options, with_stages(on_event))
     return Bag.open(path)
 
@@ -459,8 +453,22 @@ def _sources(source: Path | Iterable[Path]) -> tuple[list[bytes], bool]:
     return list(map(os.fsencode, source)), True
 
 
+def _new_directory(destination: Path, advice: str) -> bytes:
+    """Return the path of a destination that must not be an archive.
+
+    :raises ValueError: its name is that of an archive
+    """
+    path = os.fsencode(destination)
+    if archive_ending(path) is not None:
+        raise ValueError(f"destination: an archive; {advice}")
+    return path
+
+
 def _opened(path: bytes, options: CreateOptions, info: BagInfo | None) -> Bag:
-    """Return a new bag; :data:`None` for elements that must be read."""
+    """Return a new bag.
+
+    :param info: its elements; :data:`None` to read them from the bag
+    """
     return Bag.open(path) if info is None else Bag.of_new(path, options.algorithms, info)
 
 

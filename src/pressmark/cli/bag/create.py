@@ -237,7 +237,11 @@ def create_command(
         if fetch is not None:
             assert destination is not None  # a table of exclusions requires it
             make = functools.partial(
-                functools.partial(create_from_lists, fetch, manifests, destination, elements),
+                create_from_lists,
+                fetch,
+                manifests,
+                destination,
+                elements,
                 algorithms=names if algorithms else None,
                 tag_files=tag_files,
                 date=rules["date"],
