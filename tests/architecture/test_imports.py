@@ -31,7 +31,7 @@ LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 # The implementations share tables and records, and import neither each other nor their callers.
 KERNELS = {
     # The type of ``active``, for mypy alone, is that of the pure implementation.
-    "_kernels": {"_kernels.pure", "errors"},
+    "_kernels": {"_kernels.pure", "_kernels.tables", "errors"},
     "_kernels.native": {"_kernels.records", "_kernels.tables", "errors"},
     "_kernels.pure": {"_kernels.flushing", "_kernels.records", "_kernels.tables", "errors"},
     "_kernels.flushing": set(),

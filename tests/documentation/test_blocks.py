@@ -37,6 +37,7 @@ NOT_RUN = [
     ("docs/how-to/jobs.md", "needs mpi4py"),
     ("docs/how-to/jobs.md", "needs a Dask cluster"),
     ("docs/how-to/migrating.md", "needs a Dask cluster"),
+    ("docs/how-to/own-layout.md", "needs the network"),
     ("docs/index.md", "needs a checkout and the network"),
     ("docs/performance.md", "needs a checkout and the network"),
     ("docs/reference/ocfl-interoperation.md", "needs a checkout, cargo, Go and Maven"),

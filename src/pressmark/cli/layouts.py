@@ -11,9 +11,11 @@ from typing import Any
 
 import click
 
+from pressmark.cli.common.console import say
 from pressmark.cli.common.layout_options import NamedLayout, layout_argument
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
+from pressmark.errors import LayoutConfigError
 from pressmark.layouts import Layout, Parameter, list_layouts
 
 __all__ = ["described", "layouts", "shown_default"]
@@ -53,7 +55,10 @@ GAP = "  "
 def layouts(layout: NamedLayout | None, as_json: bool) -> None:
     """List the layouts, or describe one."""
     layout_class = None if layout is None else layout.layout_class
-    chosen = list_layouts() if layout_class is None else (layout_class,)
+    errors: list[LayoutConfigError] = []
+    chosen = list_layouts(errors) if layout_class is None else (layout_class,)
+    for error in errors:
+        say(f"warning: {error.reason}")
     with Output(False) as output:
         if as_json:
             for one in chosen:
@@ -112,7 +117,8 @@ def _description(layout: type[Layout]) -> Iterator[str]:
         yield f"  alias          {layout.alias}"
     yield from _wrapped("  summary        ", layout.summary)
     yield from _wrapped("  specification  ", layout.specification)
-    yield f"                 {layout.url}"
+    if layout.url:
+        yield f"                 {layout.url}"
     yield from _wrapped("  reversible     ", layout.reversibility)
     parameters = layout.parameters()
     yield ""

@@ -12,7 +12,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import LayoutConfigError, quoted
-from pressmark.layouts.base import CLASSES, Layout as Layout, Parameter as Parameter
+from pressmark.layouts.base import (
+    CLASSES,
+    Boolean as Boolean,
+    Check as Check,
+    Choice as Choice,
+    Integer as Integer,
+    Layout as Layout,
+    Parameter as Parameter,
+    Text as Text,
+    parameter as parameter,
+)
 from pressmark.lazy import face
 
 if TYPE_CHECKING:
@@ -43,7 +53,7 @@ __all__, __getattr__, __dir__ = face(
         ".streams": "LineCounts",
         ".vitro": "Vitro",
     },
-    "Layout Parameter find_layout layout layout_from_config list_layouts",
+    "Boolean Check Choice Integer Layout Parameter Text find_layout layout layout_from_config list_layouts parameter",
 )
 
 # The layouts of this package in the order of list_layouts(), by the first part of their names.
@@ -61,21 +71,57 @@ _BUILT_IN = {
 }
 
 
-def list_layouts() -> tuple[type[Layout], ...]:
-    """Return the class of every layout: those of this package, then every other subclass of ``Layout`` with a name."""
-    return tuple(dict.fromkeys([*map(__getattr__, _BUILT_IN.values()), *CLASSES.values()]))
+def _own(name: str) -> type[Layout] | None:
+    """Return the class of this package that has ``name``."""
+    key = name if name in _BUILT_IN else name[:4]
+    if key in _BUILT_IN:
+        cls: type[Layout] = __getattr__(_BUILT_IN[key])
+        if name in (cls.name, cls.alias, *cls.foreign_names):
+            return cls
+    return None
+
+
+def list_layouts(errors: list[LayoutConfigError] | None = None) -> tuple[type[Layout], ...]:
+    """Return the class of every layout: of this package, then other subclasses of ``Layout``, then of entry points.
+
+    :param errors: receives the error of each entry point that does not lead to a layout; such a one is left out
+    """
+    from pressmark.layouts.entry_points import find_entry_points, load_layout, refusal
+
+    own: dict[str, type[Layout]] = {cls.name: cls for cls in map(__getattr__, _BUILT_IN.values())}
+    for name, entry in find_entry_points().items():
+        try:
+            if _own(name) is not None:
+                raise refusal(entry, "Pressmark has a layout of this name; rename the entry point")
+            load_layout(entry)
+        except LayoutConfigError as error:
+            if errors is not None:
+                errors.append(error)
+    # Ours first, also where another class has taken the name of one.
+    return tuple((own | CLASSES | own).values())
 
 
 def find_layout(name: str) -> type[Layout]:
     """Return the class of the layout ``name``, an official name or a four-digit alias.
 
-    :raises LayoutConfigError: no layout has this name
+    Other names are those of subclasses of ``Layout``, and of entry points of the group ``pressmark.layouts``.
+
+    :raises LayoutConfigError: no layout has this name, or its entry point does not lead to a layout
     """
-    key = name if name in _BUILT_IN else name[:4]
-    for cls in (__getattr__(_BUILT_IN[key]),) if key in _BUILT_IN else list_layouts():
+    own = _own(name)
+    if own is not None:
+        return own
+    defined: list[type[Layout]] = [*map(__getattr__, _BUILT_IN.values()), *CLASSES.values()]
+    for cls in defined:
         if name in (cls.name, cls.alias, *cls.foreign_names):
             return cls
-    known = ", ".join(cls.alias or cls.name for cls in list_layouts())
+    # Entry points are looked up only for names that are not ours: reading them takes longer than mapping.
+    from pressmark.layouts.entry_points import find_entry_points, load_layout
+
+    entries = find_entry_points()
+    if name in entries:
+        return load_layout(entries[name])
+    known = ", ".join(dict.fromkeys([*(cls.alias or cls.name for cls in defined), *entries]))
     raise LayoutConfigError("layout", f"unknown layout {quoted(str(name))}; known layouts: {known}")
 
 

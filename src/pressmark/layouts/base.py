@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
@@ -92,6 +91,7 @@ class Check:
         return value
 
     def refusal(self, key: str, value: object) -> LayoutConfigError:
+        """Return the error for a value that is not allowed."""
         return LayoutConfigError(key, f"{quoted_value(value)} is not {self.allowed}")
 
 
@@ -201,23 +201,34 @@ class Parameter:
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout(ABC):
+class Layout:
     """A mapping of identifiers to storage paths.
 
     Layouts are frozen, hashable, picklable, equal by configuration, cheap to create and safe to share between
     threads. An unknown parameter, a wrong type and a value out of range raise ``LayoutConfigError``.
 
-    Every subclass with a :attr:`name` is registered: :func:`pressmark.layout` and all commands accept it.
+    A layout of one's own is a frozen dataclass with a :attr:`name` and the method :meth:`to_path`, and with
+    :meth:`to_id` if it is reversible. Every subclass with a name is registered: :func:`pressmark.layout` accepts it.
+    Commands find it by an entry point of the group ``pressmark.layouts`` with the same name.
+
+    >>> import dataclasses, pressmark
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class ByLength(pressmark.Layout):
+    ...     name = "by-length"
+    ...     def to_path(self, id: str) -> str:
+    ...         return f"{len(id)}/{id}"
+    >>> pressmark.layout("by-length").map(["a", "bcd"])
+    ['1/a', '3/bcd']
     """
 
     #: The official name, as registries, configurations and command lines spell it.
     name: ClassVar[str]
     #: A description of its paths.
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
     #: Title of the document that defines the layout.
-    specification: ClassVar[str]
+    specification: ClassVar[str] = ""
     #: Address of that document.
-    url: ClassVar[str]
+    url: ClassVar[str] = ""
     #: The parameters and paths for which :meth:`unmap_path` works.
     reversibility: ClassVar[str] = "never"
     #: Other names of this layout in configuration files.
@@ -229,11 +240,17 @@ class Layout(ABC):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
+        if "to_id" in vars(cls) and "reversibility" not in vars(cls):
+            cls.reversibility = "always"
+        if not cls.summary:
+            cls.summary = (vars(cls).get("__doc__") or "").strip().partition("\n")[0].rstrip(".")
         if "name" in vars(cls):
             cls.alias = cls.name[:4] if cls.name[:4].isdigit() else None
             CLASSES[cls.name] = cls
 
     def __new__(cls, *_args: Any, **parameters: Any) -> Self:
+        if cls.to_path is Layout.to_path and cls._map_kernel is Layout._map_kernel:
+            raise TypeError(f"{cls.__name__} does not define to_path")
         cls.check_names(parameters)
         return super().__new__(cls)
 
@@ -256,7 +273,7 @@ class Layout(ABC):
             object.__setattr__(self, parameter.name, parameter.check(parameter.key, value))
         self._check_together()
 
-    def _check_together(self) -> None:  # noqa: B027  # most layouts have nothing to check
+    def _check_together(self) -> None:
         """Raise ``LayoutConfigError`` for values that are not allowed together."""
 
     @property
@@ -321,13 +338,39 @@ class Layout(ABC):
 
     # --- kernels ------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def _map_kernel(self, kernels: ModuleType) -> Any:
         """Return the kernel that maps identifiers to paths, from the implementation ``kernels``."""
+        from pressmark._kernels.method_kernel import MapKernel  # for layouts of one's own
+
+        return MapKernel(kernels.ByteColumn, self.to_path)
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
         """Return the kernel that maps paths to identifiers; called only if :attr:`reversible`."""
-        raise NotImplementedError
+        from pressmark._kernels.method_kernel import UnmapKernel  # for layouts of one's own
+
+        return UnmapKernel(kernels.ByteColumn, self.to_path, self.to_id)
+
+    def to_path(self, id: str) -> str:
+        """Return the path of one identifier; a layout of one's own defines this, callers use :meth:`map`.
+
+        The result must depend on the identifier and the parameters only. Pressmark refuses an empty identifier before
+        the call, and after it a path that is empty or absolute, has an empty segment, ``.`` or ``..``, or contains
+        NUL.
+
+        :param id: bytes that are not UTF-8 are the surrogates of :func:`os.fsdecode`
+        :raises ValueError: the identifier has no path; the message becomes the reason of the ``IdentifierError``
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define to_path")
+
+    def to_id(self, path: str) -> str:
+        """Return the identifier of one path; a reversible layout of one's own defines this, callers use :meth:`unmap`.
+
+        Pressmark accepts the identifier only if :meth:`to_path` returns ``path`` for it.
+
+        :param path: bytes that are not UTF-8 are the surrogates of :func:`os.fsdecode`
+        :raises ValueError: the path has no identifier; the message becomes the reason of the ``PathError``
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define to_id")
 
     def _bound_kernel(
         self, purpose: str, make: Callable[[ModuleType], Any], error: type[IdentifierError | PathError]

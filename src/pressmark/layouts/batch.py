@@ -26,7 +26,7 @@ class BoundKernel:
     def __init__(self, kernels: ModuleType, kernel: Any, error: type[IdentifierError | PathError], layout: Any) -> None:
         self.kernels = kernels
         self.packed = kernels.ByteColumn
-        self.releases_gil = kernels.RELEASES_GIL
+        self.releases_gil = getattr(kernel, "releases_gil", kernels.RELEASES_GIL)
         self.kernel = kernel
         self.error = error
         self.layout = layout
@@ -120,6 +120,12 @@ class BoundKernel:
         if not isinstance(item, (str, bytes)):
             location = "" if index is None else f" {index}"
             return TypeError(f"{self.error.what}{location}: expected str or bytes, not {type(item).__name__}")
+        if code < 0:
+            # An exception of a layout of one's own.
+            refused, cause = self.kernel.cause(item)
+            error = self.error(item, index, refused)
+            error.__cause__ = cause
+            return error
         from pressmark.layouts.messages import reason
 
         return self.error(item, index, reason(code, position, item, self.layout))

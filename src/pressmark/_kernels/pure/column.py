@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 from pressmark._kernels.tables import ErrorCode
 
-__all__ = ["ByteColumn", "Inverse", "Kernel", "KernelError"]
+__all__ = ["ByteColumn", "Inverse", "Kernel", "KernelError", "first_difference"]
 
 # The index of the item, a tables.ErrorCode, and a position.
 ItemError = tuple[int, int, int]
@@ -183,12 +183,12 @@ class Inverse:
         for index, (path, canonical) in enumerate(zip(packed.items, again.items, strict=True)):
             if path != canonical and index not in refused:
                 identifiers.items[index] = b""
-                errors.append((index, ErrorCode.NOT_CANONICAL, _first_difference(path, canonical)))
+                errors.append((index, ErrorCode.NOT_CANONICAL, first_difference(path, canonical)))
         errors.sort()
         return identifiers, errors
 
 
-def _first_difference(one: bytes, other: bytes) -> int:
+def first_difference(one: bytes, other: bytes) -> int:
     """Return the offset of the first different byte, or the shorter length."""
     for position, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:

@@ -450,7 +450,29 @@ cdef Chunk _wrap(pm_chunk *chunk):
     return wrapped
 
 
-def map_part(Kernel kernel not None, Source source not None, int64_t start, int64_t stop, bint nullify, bint keep):
+cdef int _run_python(object kernel, const pm_column *items, pm_column *made, pm_errors *errors) except -1:
+    """Run a kernel in Python, that of a layout of one's own."""
+    cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn results
+    cdef int64_t number = 0
+    if pm_copy_items(items, 0, items.count, &packed.column) < 0:
+        raise MemoryError
+    results, faults = kernel(packed)
+    if pm_copy_items(&results.column, 0, items.count, made) < 0:
+        raise MemoryError
+    errors.list = <pm_error *>calloc(len(faults) + 1, sizeof(pm_error))
+    if errors.list == NULL:
+        raise MemoryError
+    for index, code, position in faults:
+        errors.list[number].index = index
+        errors.list[number].code = code
+        errors.list[number].position = position
+        number += 1
+    errors.count = errors.capacity = number
+    return 0
+
+
+def map_part(kernel not None, Source source not None, int64_t start, int64_t stop, bint nullify, bint keep):
     """Map the items from ``start`` to ``stop`` of ``source``.
 
     :param nullify: make items with an error null
@@ -458,6 +480,7 @@ def map_part(Kernel kernel not None, Source source not None, int64_t start, int6
     :return: the results; the items or None; and None, or the first error of an item that is not null, as
         ``(index in the part, code, position, item)``
     """
+    cdef Kernel native = kernel if isinstance(kernel, Kernel) else None
     cdef pm_chunk *items
     cdef pm_chunk *results = NULL
     cdef pm_column made
@@ -469,10 +492,18 @@ def map_part(Kernel kernel not None, Source source not None, int64_t start, int6
     memset(&found, 0, sizeof(found))
     with nogil:
         items = pm_gather(&source.source, start, stop)
-        if items != NULL:
-            status = kernel.run(&items.column, &made, &errors)
-            if status >= 0:
-                results = pm_result_chunk(&made, items, &errors, nullify, &found)
+        if items != NULL and native is not None:
+            status = native.run(&items.column, &made, &errors)
+    if items != NULL and native is None:
+        try:
+            status = _run_python(kernel, &items.column, &made, &errors)
+        except BaseException:
+            pm_drop_chunk(items)
+            pm_free_column(&made)
+            raise
+    with nogil:
+        if status >= 0:
+            results = pm_result_chunk(&made, items, &errors, nullify, &found)
         if results == NULL:
             pm_free_column(&made)
         free(errors.list)

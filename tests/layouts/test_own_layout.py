@@ -1,0 +1,209 @@
+"""Layouts of one's own: one method for each direction, in every way to map, and found by their entry points."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
+from pressmark.layouts import find_layout, list_layouts
+from pressmark.layouts.base import CLASSES
+from support.implementations import Implementation
+
+MODULE = '''
+import dataclasses
+import pressmark
+from pressmark.layouts import Integer, parameter
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine(pressmark.Layout):
+    """The first characters, then the identifier."""
+
+    name = "mine-of-tests"
+    size: int = parameter(Integer(1, 10), "characters of the directory", 2)
+
+    def to_path(self, id):
+        if id.startswith("#"):
+            raise ValueError("identifier starts with '#'")
+        return None if id == "none" else {}[id] if id == "key" else f"{id[: self.size]}/{id}"
+
+    def to_id(self, path):
+        return path[path.index("/") + 1 :]
+
+
+@dataclasses.dataclass(frozen=True)
+class OneWay(pressmark.Layout):
+    name = "one-way-of-tests"
+
+    def to_path(self, id):
+        return id
+'''
+IDS = ["abc", "#x", "é1", "", "../x", "none", "key"]
+PATHS = ["ab/abc", None, "é1/é1", None, None, None, None]
+REASONS = {
+    1: "identifier starts with '#'",
+    3: "identifier is empty",
+    4: "path segment '..' at offset 0",
+    5: "TypeError: to_path returned NoneType, not str",
+    6: "KeyError: 'key'",
+}
+
+
+def install(folder: Path, *lines: str) -> None:
+    """Write what an installation of a distribution ``mine`` would."""
+    metadata = folder / "mine-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("\n".join(["[pressmark.layouts]", *lines, ""]))
+    (folder / "own_layout_of_tests.py").write_text(MODULE)
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: Implementation) -> Iterator[pressmark.Layout]:
+    """The layout, found by its entry point."""
+    install(tmp_path, "mine-of-tests = own_layout_of_tests:Mine")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    before = dict(CLASSES)
+    yield pressmark.layout("mine-of-tests:size=2")
+    CLASSES.clear()
+    CLASSES.update(before)
+    sys.modules.pop("own_layout_of_tests", None)
+
+
+def test_every_item(mine: pressmark.Layout) -> None:
+    """Items and lists have one result, and one error for each item without."""
+    errors: list[IdentifierError] = []
+    assert mine.map(IDS, "none", errors=errors) == PATHS
+    assert {error.index: error.reason for error in errors} == REASONS
+    assert (mine.map_id("abc"), mine.unmap_path("ab/abc"), mine.map(b"\xff")) == ("ab/abc", "abc", "\udcff/\udcff")
+    with pytest.raises(IdentifierError, match="KeyError") as caught:
+        mine.map_id("key")
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_the_inverse_is_strict(mine: pressmark.Layout) -> None:
+    """A path that the layout does not return has no identifier."""
+    errors: list[PathError] = []
+    assert mine.unmap(["ab/abc", "xx/abc", "abc"], "none", errors=errors) == ["abc", None, None]
+    assert errors[0].reason == "no identifier maps to this path (first difference at offset 0)"
+    assert errors[1].reason == "substring not found"
+    one_way = find_layout("one-way-of-tests")()
+    assert not one_way.reversible
+    with pytest.raises(NotReversibleError):
+        one_way.unmap_path("a")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_columns(mine: pressmark.Layout, threads: int) -> None:
+    """Columns have the results of lists; nulls stay null."""
+    pa = pytest.importorskip("pyarrow")
+    errors: list[IdentifierError] = []
+    column = pa.chunked_array([[*IDS, None], ["abc"] * 200_000])
+    result = mine.map(column, "none", errors=errors, threads=threads)
+    assert result.to_pylist() == [*PATHS, None] + ["ab/abc"] * 200_000
+    assert {error.index: error.reason for error in errors} == REASONS
+    assert mine.unmap(result, threads=threads).to_pylist()[:3] == ["abc", None, "é1"]
+    with pytest.raises(IdentifierError, match="starts with '#'"):
+        mine.map(column, threads=threads)
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_columns_of_libraries(mine: pressmark.Layout, library: str) -> None:
+    """A column of polars or pandas gives one of the same library."""
+    pytest.importorskip("pyarrow")
+    module = pytest.importorskip(library)
+    result = mine.map(module.Series(["abc", "de"]))
+    assert isinstance(result, module.Series)
+    assert list(result) == ["ab/abc", "de/de"]
+
+
+def test_files(mine: pressmark.Layout) -> None:
+    """Lines and tables have the results of lists."""
+    errors: list[IdentifierError] = []
+    lines, table, rows = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    source = io.BytesIO("\n".join([*IDS, ""]).encode())
+    assert mine.map_file(source, lines, on_error="none", errors=errors, threads=2).failed == len(REASONS)
+    assert lines.getvalue().decode() == "".join(f"{path or ''}\n" for path in PATHS)
+    assert {error.index: error.reason for error in errors} == REASONS
+    mine.map_file(io.BytesIO(b"id,n\nabc,1\n"), table, column="id", format="csv")
+    assert table.getvalue() == b"id,n,path\nabc,1,ab/abc\n"
+    mine.map_file(io.BytesIO(b'{"id": "abc"}\n'), rows, column="id", format="jsonl")
+    assert b'"ab/abc"' in rows.getvalue()
+
+
+def test_parquet(mine: pressmark.Layout) -> None:
+    """Parquet has the results of lists."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    source, result = io.BytesIO(), io.BytesIO()
+    parquet.write_table(pa.table({"id": ["abc", None, "#x"]}), source)
+    source.seek(0)
+    mine.map_file(source, result, column="id", format="parquet", on_error="none")
+    assert parquet.read_table(io.BytesIO(result.getvalue()))["path"].to_pylist() == ["ab/abc", None, None]
+
+
+def test_processes(mine: pressmark.Layout) -> None:
+    """A layout is pickled without its kernels, and maps in another process."""
+    mine.map_id("abc")
+    assert pickle.loads(pickle.dumps(mine)) == mine
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert pool.submit(mine.map, ["abc"]).result() == ["ab/abc"]
+
+
+def test_commands(mine: pressmark.Layout, tmp_path: Path) -> None:
+    """Commands find the layout by its entry point."""
+    for arguments, stdin, stdout in (
+        (["map", "mine-of-tests:size=1"], "abc\n", "a/abc\n"),
+        (["unmap", "mine-of-tests"], "ab/abc\n", "abc\n"),
+        (["layouts", "mine-of-tests"], "", "mine-of-tests\n  summary        The first characters"),
+        (["compare", "-", "--layout", "mine-of-tests", "--json"], "abc\n", "{"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "pressmark", *arguments], input=stdin, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(stdout)
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "reason"),
+    [
+        ("gone = no_such_module:X", "gone", "cannot import no_such_module:X (ModuleNotFoundError: "),
+        ("text = os:sep", "text", "os:sep is not a subclass of pressmark.Layout; correct the entry point"),
+        ("other = own_layout_of_tests:Mine", "other", "own_layout_of_tests:Mine has the name 'mine-of-tests'; give"),
+        ("0003 = own_layout_of_tests:Mine", "", "Pressmark has a layout of this name; rename the entry point"),
+    ],
+)
+def test_bad_entry_points(
+    line: str, name: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: pressmark.Layout
+) -> None:
+    """The error of an entry point names its distribution; the list of layouts has the others."""
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    install(folder, line)
+    metadata = (folder / "mine-1.0.dist-info").rename(folder / "bad-1.0.dist-info") / "METADATA"
+    metadata.write_text(metadata.read_text().replace("Name: mine", "Name: bad"))
+    monkeypatch.syspath_prepend(folder)
+    errors: list[LayoutConfigError] = []
+    assert len(list_layouts(errors)) >= 11
+    assert [error.reason.startswith(f"entry point '{line.split()[0]}' of distribution bad: ") for error in errors] == [
+        True
+    ]
+    assert reason in errors[0].reason
+    assert "\n" not in errors[0].reason
+    if name:
+        with pytest.raises(LayoutConfigError, match="of distribution bad"):
+            find_layout(name)
+    else:
+        assert find_layout("0003") is pressmark.HashAndIdNTuple
