@@ -321,3 +321,14 @@ def test_a_hint_if_everything_fails(call: Call, tmp_path: Path) -> None:
     assert result.stderr.endswith("pressmark: 2 of 2 paths failed; check --column and LAYOUT\n")
     result = call("unmap", "0003", "--on-error", "skip", stdin=b"a\nb\n")
     assert result.stderr.endswith("pressmark: 2 of 2 paths failed; check FILE and LAYOUT\n")
+
+
+def test_forms_of_pairtree(call: Call) -> None:
+    """Settings of Pairtree map to object paths, and the paths of files and cleaned identifiers back and forth."""
+    path = b"ab/c/abc"
+    assert call("map", "pairtree:paths=object", stdin=b"abc\n").stdout_bytes == path + b"\n"
+    assert call("unmap", "pairtree:paths=object", stdin=b"./" + path + b"/1.tif\n").stdout_bytes == b"abc\n"
+    assert call("map", "pairtree", "--set", "cleaned=true", stdin=b"a=b\n").stdout_bytes == b"a=/b\n"
+    refused = call("map", "pairtree:cleaned=true", stdin=b"a/b\n")
+    message = "<stdin>:1: 'a/b': identifier is not cleaned (byte '/' at offset 1); omit the setting cleaned\n"
+    assert (refused.stderr.removeprefix("pressmark: "), refused.exit_code) == (message, 1)

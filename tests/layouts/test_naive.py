@@ -104,5 +104,10 @@ def test_every_kind_of_refusal_has_a_word() -> None:
         ErrorCode.TOO_LONG,
         ErrorCode.HOLDS_DELIMITER,
         ErrorCode.HOLDS_SEPARATOR,
+        ErrorCode.NO_PPATH,
+        ErrorCode.NO_ENCAPSULATION,
+        ErrorCode.NOT_DIALECT,
+        ErrorCode.AMBIGUOUS,
+        ErrorCode.NOT_CLEANED,
     }
     assert set(ErrorCode) - set(KINDS) == shared

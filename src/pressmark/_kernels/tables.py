@@ -53,6 +53,11 @@ class ErrorCode(enum.IntEnum):
     IS_FALLBACK = 25  # -1
     HOLDS_DELIMITER = 26  # the result contains the delimiter of the stream; -1
     HOLDS_SEPARATOR = 27  # the identifier contains the separator of a two-column line; -1
+    NO_PPATH = 28  # the path has no ppath; -1
+    NO_ENCAPSULATION = 29  # the path ends with the ppath; -1
+    NOT_DIALECT = 30  # the dialect does not write this; -1
+    NOT_CLEANED = 31  # its offset in the identifier, which should be cleaned already
+    AMBIGUOUS = 32  # several identifiers of the dialect are written like this; -1
 
 
 # --- manifests ----------------------------------------------------------------------------------------------

@@ -51,7 +51,10 @@ More examples:
 {more}
 
 Paths are relative to the root of an OCFL store, to the directory pairtree_root of a Pairtree, or to file_storage_root
-of a Vitro store. A Pairtree with a file pairtree_prefix needs its prefix: --set prefix=ark:/13030/.
+of a Vitro store. A Pairtree with a file pairtree_prefix needs its prefix: --set prefix=ark:/13030/. With
+pairtree:paths=object, paths end with the encapsulating directory, and unmap accepts the path of a file in it. With
+pairtree:cleaned=true, identifiers are already cleaned; others are refused. pairtree:dialect=unt, caltech or
+unpadded-hex maps as the programs that wrote such trees. Settings are combined with commas.
 
 Each line ends with a line feed. If the last line of FILE does not, neither does the last line of the output. With -0,
 NUL replaces the line feed in input and output, because an identifier can contain line feeds. Nothing is decoded,
@@ -108,6 +111,7 @@ MAP = _Direction(
   pressmark map 0004 identifiers.txt -o paths.txt""",
     """\
   pressmark map pairtree --set prefix=ark:/13030/ identifiers.txt
+  echo ark+=13030=xt12t3 | pressmark map pairtree:paths=object,cleaned=true
   pressmark map 0012 --set 'delimiters=[":", "/"]' identifiers.txt
   pressmark map 0006 --set delimiter=: --on-error skip identifiers.txt
   pressmark map 0003 --config config.json --both identifiers.txt
@@ -133,6 +137,7 @@ UNMAP = _Direction(
   pressmark map 0003 identifiers.txt | pressmark unmap 0003""",
     """\
   pressmark unmap pairtree paths.txt | pressmark map 0003
+  echo pairtree_root/ab/c/abc/1.tif | pressmark unmap pairtree:paths=object
   pressmark unmap 0011 --set encodeUTF=true --on-error skip paths.txt
   pressmark unmap pairtree --both --on-error empty paths.txt
   pressmark unmap pairtree table.tsv --column ppath --as id -o identifiers.tsv""",

@@ -372,11 +372,15 @@ class Layout:
         """
         raise NotImplementedError(f"{type(self).__name__} does not define to_id")
 
+    def _implementation(self) -> ModuleType:
+        """Return the implementation that maps under this configuration."""
+        return _kernels.active
+
     def _bound_kernel(
         self, purpose: str, make: Callable[[ModuleType], Any], error: type[IdentifierError | PathError]
     ) -> BoundKernel:
         """Return the kernel of ``purpose``, created once for each layout object and implementation."""
-        kernels = _kernels.active
+        kernels = self._implementation()
         # Not a field: neither compared nor pickled. Two threads may create it twice, which is harmless.
         bound_kernels = self.__dict__.setdefault("_bound_kernels", {})
         key = (purpose, kernels.NAME)

@@ -18,6 +18,8 @@ _FIXED: dict[int, str] = {
     ErrorCode.IS_FALLBACK: "fallback path; it contains only a digest of the identifier",
     ErrorCode.HOLDS_DELIMITER: "result contains the line delimiter; use NUL as the delimiter (-0)",
     ErrorCode.HOLDS_SEPARATOR: "identifier contains a TAB; write one column, or use NUL as the delimiter (-0)",
+    ErrorCode.NO_PPATH: "no ppath; it starts with a component of one or two characters",
+    ErrorCode.NO_ENCAPSULATION: "no directory or file after the ppath; map ppaths with the setting paths=ppath",
 }
 
 _AT_POSITION: dict[int, str] = {
@@ -78,12 +80,25 @@ def _fallback_too_long(position: int, _data: bytes, layout: Any) -> str:
     return f"fallback path has {position} bytes; maxPathnameLen allows {layout.max_pathname_len}"
 
 
+def _not_cleaned(position: int, data: bytes, _layout: Any) -> str:
+    byte = quoted(data[position : position + 1])
+    return f"identifier is not cleaned (byte {byte} at offset {position}); omit the setting cleaned"
+
+
 def _bad_character(position: int, data: bytes, _layout: Any) -> str:
     return f"byte {quoted(data[position : position + 1])} at offset {position} is not allowed in a cleaned path"
 
 
 def _bad_escape(position: int, _data: bytes, layout: Any) -> str:
     return f"'{layout.escape_mark}' at offset {position} is not followed by two hex digits"
+
+
+def _not_dialect(_position: int, _data: bytes, layout: Any) -> str:
+    return f"not cleaned as in the dialect {layout.dialect}; use the dialect that wrote it"
+
+
+def _ambiguous(_position: int, _data: bytes, layout: Any) -> str:
+    return f"ambiguous in the dialect {layout.dialect}: it can be decoded to more than one identifier"
 
 
 def _unknown_prefix(_position: int, data: bytes, layout: Any) -> str:
@@ -102,4 +117,7 @@ _WORDED: dict[int, Callable[[int, bytes, Any], str]] = {
     ErrorCode.BAD_CHARACTER: _bad_character,
     ErrorCode.BAD_ESCAPE: _bad_escape,
     ErrorCode.UNKNOWN_PREFIX: _unknown_prefix,
+    ErrorCode.NOT_DIALECT: _not_dialect,
+    ErrorCode.AMBIGUOUS: _ambiguous,
+    ErrorCode.NOT_CLEANED: _not_cleaned,
 }

@@ -10,8 +10,9 @@ from typing import Any
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, quoted, quoted_value
-from pressmark.layouts.base import NAME_MAX, Boolean, Check, Layout, Text, parameter
+from pressmark.layouts.base import NAME_MAX, Boolean, Check, Choice, Layout, Text, parameter
 from pressmark.layouts.batch import BoundKernel
+from pressmark.layouts.pairtree_dialects import DIALECTS
 
 __all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]
 
@@ -71,7 +72,8 @@ class Pairtree(Layout):
     """Pairtree: the cleaned identifier in pairs of characters, each a directory.
 
     Paths are ppaths without the trailing slash and without the encapsulating directory, which
-    :meth:`object_path` adds. Reversible for identifiers of any bytes.
+    :meth:`object_path` adds; with ``paths="object"`` they include it. Reversible for identifiers of any bytes. With
+    :attr:`paths`, :attr:`cleaned` or :attr:`dialect`, Arrow columns require pyarrow.
 
     >>> Pairtree().map_id("ark:/13030/xt12t3")
     'ar/k+/=1/30/30/=x/t1/2t/3'
@@ -96,29 +98,91 @@ class Pairtree(Layout):
         Boolean(), "refuse identifiers that do not start with the prefix, instead of mapping them whole", True
     )
 
+    paths: str = parameter(
+        Choice(("ppath", "object")),
+        "paths end with the ppath, or with the encapsulating directory; unmap then accepts the path of a file in it",
+        "ppath",
+    )
+    cleaned: bool = parameter(Boolean(), "identifiers are cleaned already (section 3): split them only", False)
+    dialect: str = parameter(
+        Choice(("standard", *DIALECTS)), "the cleaning of the specification, or of another program", "standard"
+    )
+
+    def _check_together(self) -> None:
+        if self.paths == "object" and not isinstance(self.encapsulation, str):
+            raise LayoutConfigError("encapsulation", "a callable cannot be combined with paths; use object_path")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether paths are ppaths, and identifiers are cleaned as in the specification."""
+        return self.paths == "ppath" and not self.cleaned and self.dialect == "standard"
+
+    def check_plain(self) -> None:
+        """Refuse settings that a store does not have.
+
+        :raises LayoutConfigError: :attr:`paths`, :attr:`cleaned` or :attr:`dialect` is not the default
+        """
+        if not self.is_plain:
+            raise LayoutConfigError("layout", "paths, cleaned and dialect are for mapping, not for stores; omit them")
+
+    @property
+    def reversible_when(self) -> str:
+        """The paths for which :meth:`unmap_path` works under this configuration."""
+        return "unless the path is ambiguous" if self.dialect == "unpadded-hex" else self.reversibility
+
+    def _implementation(self) -> ModuleType:
+        # Forms that few use are mapped in Python in both implementations.
+        return super()._implementation() if self.is_plain else _kernels.load("pure")
+
     def _map_kernel(self, kernels: ModuleType) -> Any:
-        return kernels.PairtreeMap(self.prefix.encode(), self.prefix_required)
+        if self.is_plain:
+            return kernels.PairtreeMap(self.prefix.encode(), self.prefix_required)
+        return self._form_map(kernels, self._encapsulation_of if self.paths == "object" else None)
+
+    def _form_map(self, kernels: ModuleType, name_of: Callable[[str], str] | None) -> Any:
+        from pressmark.layouts.pairtree_forms import FormMap
+
+        return FormMap(kernels, self._cleaning(kernels), self.prefix_required, name_of)
+
+    def _cleaning(self, kernels: ModuleType) -> Any:
+        from pressmark.layouts.pairtree_forms import Cleaning
+
+        return Cleaning(kernels, self.prefix, self.dialect, self.cleaned)
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
-        return kernels.PairtreeUnmap(self.prefix.encode())
+        if self.is_plain:
+            return kernels.PairtreeUnmap(self.prefix.encode())
+        from pressmark.layouts.pairtree_forms import FormUnmap
+
+        return FormUnmap(kernels, self._cleaning(kernels), self.dialect == "standard", self.paths == "object")
+
+    def _ppath(self, identifier: str | bytes) -> str:
+        """Return the ppath of an identifier, also if :attr:`paths` are paths of objects."""
+        if self.paths == "ppath":
+            return self.map_id(identifier)
+        return self._bound_kernel("ppath", lambda kernels: self._form_map(kernels, None), IdentifierError).one(
+            identifier
+        )
 
     def encapsulation_name(self, identifier: str | bytes) -> str:
         """Return the name of the encapsulating directory (section 2).
 
         :raises IdentifierError: the identifier has no path, or a callable policy returned a name that is not allowed
         """
-        return self._name(identifier, self.map_id(identifier))
+        return self._name(identifier, self._ppath(identifier))
 
     def object_path(self, identifier: str | bytes) -> str:
         """Return the ppath with the encapsulating directory.
 
         :raises IdentifierError: as :meth:`encapsulation_name`
         """
-        ppath = self.map_id(identifier)
+        ppath = self._ppath(identifier)
         return f"{ppath}/{self._name(identifier, ppath)}"
 
     def object_paths(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
         """Return the paths of many objects; :data:`None` where :meth:`object_path` raises an error."""
+        if self.paths == "object":
+            return self.map_ids(identifiers, on_error="none")
         ppaths = self.map_ids(identifiers, on_error="none")
         found: list[str | None] = []
         for identifier, ppath in zip(identifiers, ppaths, strict=True):
@@ -136,11 +200,14 @@ class Pairtree(Layout):
             if why:
                 raise IdentifierError(identifier, None, f"encapsulation name {quoted_value(name)}: {why}")
             return name
-        kind, _, argument = policy.partition(":")
+        # The ppath without its separators is the cleaned identifier, without the prefix.
+        return self._encapsulation_of(ppath.replace("/", ""))
+
+    def _encapsulation_of(self, name: str) -> str:
+        """Return the name of the encapsulating directory of a cleaned identifier; the policy is not a callable."""
+        kind, _, argument = str(self.encapsulation).partition(":")
         if kind == "fixed":
             return argument
-        # The ppath without its separators is the cleaned identifier, without the prefix.
-        name = ppath.replace("/", "")
         if kind == "tail":
             name = name[-int(argument) :]
         name = name.rjust(_SHORTEST, "0")
@@ -149,48 +216,33 @@ class Pairtree(Layout):
     def split_path(self, path: str | bytes) -> tuple[str, str]:
         """Split a path into a pairtree into the identifier and the rest after its ppath.
 
-        Unlike :meth:`unmap_path`, this accepts repeated slashes, and characters that cleaning would have changed.
+        Unlike :meth:`unmap_path`, this accepts repeated slashes, components ``.``, and characters that cleaning would
+        have changed.
         Everything up to the last ``pairtree_root`` is dropped. The ppath ends before the first component of more than
         two characters, or after the first component of one character.
 
-        :raises PathError: ``path`` has no ppath, or a ``^`` is not followed by two hex digits
+        :raises PathError: ``path`` has no ppath or a ``..`` in it, or a ``^`` is not followed by two hex digits
         :raises TypeError: ``path`` is neither ``str`` nor ``bytes``
         """
         if not isinstance(path, (str, bytes)):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
-        bound = _unclean_kernel()
+        from pressmark._kernels.tables import ErrorCode
+        from pressmark.layouts.pairtree_forms import FormError, in_path, split
+
+        error_of = self._unmapping().error_of
         try:
             data = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         except UnicodeEncodeError as error:
-            from pressmark._kernels.tables import ErrorCode
-
-            raise bound.error_of(path, None, ErrorCode.SURROGATE, error.start) from None
-        components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", data)]
-        roots = [number for number, (component, _) in enumerate(components) if component == b"pairtree_root"]
-        if roots:
-            components = components[roots[-1] + 1 :]
-        end = 0
-        for component, _ in components:
-            # Lengths are in characters: other dialects do not escape them.
-            length = len(component.decode("utf-8", "surrogateescape"))
-            if length > 2:
-                break
-            end += 1
-            if length == 1:
-                break
-        if not end:
-            raise PathError(path, None, "no ppath; it starts with a component of one or two characters")
-        found = bound.located(b"".join(component for component, _ in components[:end]))
-        if isinstance(found, tuple):
-            code, position = found
-            # The position is an offset in the joined components; the message needs one in the path.
-            for component, start in components:
-                if position < len(component):
-                    raise bound.error_of(path, None, code, start + position)
-                position -= len(component)
-        assert isinstance(found, str)
-        rest = b"/".join(component for component, _ in components[end:])
-        return self.prefix + found, rest.decode("utf-8", "surrogateescape")
+            raise error_of(path, None, ErrorCode.SURROGATE, error.start) from None
+        try:
+            components, rest = split(data)
+        except FormError as error:
+            raise error_of(path, None, error.code, error.position) from None
+        try:
+            identifier = self._cleaning(_kernels.active).unclean(b"".join(component for component, _ in components))
+        except FormError as error:
+            raise error_of(path, None, error.code, in_path(components, error.position)) from None
+        return _text(identifier), _text(rest)
 
     @staticmethod
     def clean(identifier: str | bytes) -> str:

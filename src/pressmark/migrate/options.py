@@ -154,11 +154,13 @@ class Options:
         :data:`None` for a folder of bags that are named by their cleaned identifiers.
 
         :raises StoreError: a namespace cannot be declared
+        :raises LayoutConfigError: a setting of the layout is not for stores
         """
         layout = self.destination_layout()
         options = self.destination_options
         if self.to == "pairtree":
             pairtree = layout if isinstance(layout, Pairtree) else Pairtree()
+            pairtree.check_plain()
             return Pairtree(
                 options.get("prefix") or pairtree.prefix,
                 options.get("encapsulation", pairtree.encapsulation),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from pressmark.stores.pairtree import dialects
+from pressmark.layouts import pairtree_dialects as dialects
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 from ..conftest import Tree

@@ -20,12 +20,11 @@ from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_new, replace_directory
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.trees import longest_inside
-from pressmark.layouts import Layout, Pairtree
+from pressmark.layouts import Layout, Pairtree, pairtree_dialects as dialects
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, check_source
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
-from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.object_directory import (
     OBJECT,
     REPAIRING,
@@ -120,6 +119,7 @@ class PairtreeStore(WalkedStore):
         if layout is not None:
             if not isinstance(layout, Pairtree):
                 raise StoreError(encode_path(path), f"a Pairtree uses the layout pairtree, not {layout.name}")
+            layout.check_plain()
             prefix = prefix or layout.prefix
             options = {"encapsulation": layout.encapsulation, "prefix_required": layout.prefix_required, **options}
         base = encode_path(path)

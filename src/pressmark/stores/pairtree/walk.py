@@ -19,11 +19,10 @@ from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_j
 from pressmark.fs.staging import LOCK, kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.fs.walk import ordered_tree
-from pressmark.layouts import Pairtree
+from pressmark.layouts import Pairtree, pairtree_dialects as dialects
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import OnProblem, StoreObject
-from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.object_directory import (
     REPAIRING,
     REPLACED,

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from pressmark.errors import PressmarkError
 
-__all__ = ["DIALECTS", "DialectError", "path", "read", "recognised"]
+__all__ = ["DIALECTS", "DialectError", "cleaned", "path", "read", "recognised"]
 
 _COMMON = str.maketrans("/:.", "=+,")
 _COMMON_BACK = str.maketrans("=+,", "/:.")
@@ -123,17 +123,22 @@ def read(dialect: str, path: str) -> str:
     :param path: components of one or two characters, with ``/``
     :raises DialectError: the dialect maps no identifier to this path, or several
     """
-    cleaned = path.replace("/", "")
-    identifier = _READ[dialect](cleaned)
-    if _CLEAN[dialect](identifier) != cleaned:
+    text = path.replace("/", "")
+    identifier = _READ[dialect](text)
+    if _CLEAN[dialect](identifier) != text:
         raise DialectError("undecodable", f"the dialect {dialect} does not produce this path")
     return identifier
 
 
+def cleaned(dialect: str, identifier: str) -> str:
+    """Return an identifier cleaned as the dialect does, without the tree's prefix."""
+    return _CLEAN[dialect](identifier)
+
+
 def path(dialect: str, identifier: str) -> str:
     """Return the ppath of an identifier in a dialect, without the tree's prefix."""
-    cleaned = _CLEAN[dialect](identifier)
-    return "/".join(cleaned[at : at + 2] for at in range(0, len(cleaned), 2))
+    text = cleaned(dialect, identifier)
+    return "/".join(text[at : at + 2] for at in range(0, len(text), 2))
 
 
 def recognised(path: str) -> list[str]:
