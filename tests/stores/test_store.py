@@ -335,3 +335,21 @@ def test_many_removals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: st
     assert [record.id for record in store.objects()] == names[-1:]
     assert [one.kind for one in store.check().problems if one.kind != "inventory-advice"] == []
     assert not [name for name in os.listdir(store.root) if "pressmark" in name and not name.endswith(".json")]
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl", "bags"])
+@pytest.mark.parametrize("wrong", [5, None, ["x"]])
+def test_an_identifier_of_another_type(tmp_path: Path, kind: Any, wrong: Any) -> None:
+    """Every call that takes an identifier names the types that it accepts."""
+    options = {"layout": pressmark.layout("0003")} if kind == "ocfl" else {}
+    store = stores.create(kind, tmp_path / "store", **options)
+    message = f"identifier: expected str or bytes, not {type(wrong).__name__}"
+    for call in (store.get, store.find, store.delete):
+        with pytest.raises(TypeError, match=message):
+            call(wrong)
+    for replace in (False, True):
+        with pytest.raises(TypeError, match=message):
+            store.put(wrong, {"a": b"x"}, replace=replace)
+        with pytest.raises(TypeError, match=message), store.ingest(replace=replace) as batch:
+            batch.put(wrong, {"a": b"x"})
+    assert list(store.objects()) == []

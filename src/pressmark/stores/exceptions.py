@@ -13,7 +13,15 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem
 
-__all__ = ["SourceError", "is_unsafe_name", "object_errors", "refusal", "store_errors", "unrepaired"]
+__all__ = [
+    "SourceError",
+    "check_identifier",
+    "is_unsafe_name",
+    "object_errors",
+    "refusal",
+    "store_errors",
+    "unrepaired",
+]
 
 
 # A directory of the path is empty, "." or "..", or a byte cannot be in a file name.
@@ -120,3 +128,12 @@ def store_errors(store: str | bytes) -> Iterator[None]:
         raise  # not a disk error: the reader of the problems closed the pipe
     except OSError as error:
         raise StoreError(store, refusal(error, store)[1]) from error
+
+
+def check_identifier(identifier: object) -> None:
+    """Check the type of an identifier.
+
+    :raises TypeError: it is neither ``str`` nor ``bytes``
+    """
+    if not isinstance(identifier, (str, bytes)):
+        raise TypeError(f"identifier: expected str or bytes, not {type(identifier).__name__}")

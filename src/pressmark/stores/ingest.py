@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
-from pressmark.stores.exceptions import store_errors
+from pressmark.stores.exceptions import check_identifier, store_errors
 from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.staging_writer import INTERRUPTED, StagingWriter
 
@@ -175,10 +175,12 @@ class Ingest:
 
         :param objects: pairs of identifier and source; they are read lazily
         :raises StoreError: the store cannot be written to
+        :raises TypeError: an identifier is neither ``str`` nor ``bytes``
         """
         if self._stack is None:
             raise ValueError("not in a with block; use: with store.ingest() as batch")
         for identifier, source in objects:
+            check_identifier(identifier)
             name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
             entry: _Entry = _Entry(identifier, name, source)
             if name in self._names:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
 from pressmark.reports import Problem, Report
+from pressmark.stores.exceptions import check_identifier
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, RecordedFiles, StoreObject
 from pressmark.stores.store_change import ChangedStore, Removal
 
@@ -122,7 +123,9 @@ class Store(ChangedStore):
         """Store an object atomically.
 
         :param source: the path of a file or a directory, or a mapping of names in the object to their content: paths
-            of files or directories, :class:`bytes`, or open binary files, which are read to their end
+            of files or directories, :class:`bytes`, or open binary files, which are read to their end. A ``str`` is a
+            path, never content. An empty mapping or directory is an object without files (in OCFL, a version with an
+            empty state); a Vitro store refuses it, because each of its objects is a file
         :param replace: replace an existing object
         :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink if the file system
             supports it, copy otherwise
@@ -133,6 +136,7 @@ class Store(ChangedStore):
             the record of the object, with ``exists_same``. Otherwise an existing object is an error of kind ``exists``
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
+        :raises TypeError: the identifier is neither ``str`` nor ``bytes``
         """
         return self._put(identifier, source, replace, mode, links, exclude, compare)
 
@@ -151,6 +155,7 @@ class Store(ChangedStore):
 
         :param options: of the ``prepare`` of :meth:`writer`
         """
+        check_identifier(identifier)
         if not replace:
             self.refuse_misplaced()
         source, excluded = self._selected(identifier, source, exclude, links)

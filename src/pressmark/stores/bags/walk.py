@@ -21,7 +21,7 @@ from pressmark.reports import Problem
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import NAME, BagIndex, key_of
 from pressmark.stores.bags.folder_config import CONFIG
-from pressmark.stores.exceptions import store_errors
+from pressmark.stores.exceptions import check_identifier, store_errors
 from pressmark.stores.objects import OnProblem, StoreObject
 from pressmark.stores.placement import FirstObjects, first_directories
 from pressmark.stores.problems import problem
@@ -358,6 +358,7 @@ class BagWalk(StoreWalk):
 
     def _expected(self, identifier: str) -> bytes:
         """Return the path where a bag is looked for first; the errors are those of :meth:`path_for`."""
+        check_identifier(identifier)
         names = encode_fs(identifier).split(b"/")
         if self._identifiers == "name" and len(names) > 1 and not {b"", b".", b".."} & set(names):
             return encode_fs(identifier)  # only new bags are never in directories

@@ -18,7 +18,7 @@ from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
-from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.exceptions import check_identifier, object_errors, store_errors
 from pressmark.stores.objects import OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
@@ -167,6 +167,7 @@ class StorageRoot(Store):
         return self.layout
 
     def _identifier(self, identifier: str | bytes) -> str:
+        check_identifier(identifier)
         try:
             name = encode_fs(identifier).decode()
         except UnicodeError:
