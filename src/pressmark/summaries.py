@@ -1,16 +1,26 @@
-"""Short tables of results, as text for ``repr`` and as HTML for notebooks."""
+"""Sizes and short tables of results, as text for ``repr`` and as HTML for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["FIRST", "html_table", "shorten", "text_table"]
+__all__ = ["FIRST", "format_bytes", "html_table", "shorten", "text_table"]
 
 #: The number of items that a summary shows.
 FIRST = 10
 # The most characters of one item.
 _WIDTH = 80
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def format_bytes(count: float) -> str:
+    """Return a size in decimal units: ``1.5 MB``."""
+    power = 0
+    while count >= 999.5 and power < len(_UNITS) - 1:
+        count /= 1000
+        power += 1
+    return f"{count:.0f} {_UNITS[0]}" if power == 0 else f"{count:.3g} {_UNITS[power]}"
 
 
 def shorten(text: str) -> str:

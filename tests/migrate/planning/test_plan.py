@@ -390,7 +390,7 @@ def test_too_little_space(source: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "statvfs", lambda _path: _Status(9, 10_000))
     error, items = refused(source, tmp_path / "root", to="pairtree", copy_mode="copy")
     assert [item["kind"] for item in items] == ["space"]
-    assert "at least 40960 bytes needed" in str(error)
+    assert "at least 41 kB needed" in str(error)
     # An OCFL object adds files of its own.
     monkeypatch.setattr(os, "statvfs", lambda _path: _Status(10, 10_000))
     assert migrate.plan(source, tmp_path / "root", to="pairtree", copy_mode="copy").objects == 5

@@ -16,6 +16,7 @@ from pressmark.cli.common import console
 from pressmark.cli.common.console import Failure, one_line, write_lines
 from pressmark.cli.common.files import OutputStream
 from pressmark.progress_event import ProgressEvent
+from pressmark.summaries import format_bytes
 from pressmark.threads import started
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ DISPLAY_AFTER = 0.7
 DRAW_EVERY = 0.2  # seconds
 LOG_EVERY = 30.0  # seconds
 FLUSH_EVERY = 0.1  # seconds
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 # Lines are written in groups: the display is drawn again after each.
 LINES_AT_ONCE = 256
 
@@ -335,15 +335,6 @@ def format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def format_bytes(count: float) -> str:
-    """Return a size in decimal units: ``1.5 MB``."""
-    power = 0
-    while count >= 999.5 and power < len(_UNITS) - 1:
-        count /= 1000
-        power += 1
-    return f"{count:.0f} {_UNITS[0]}" if power == 0 else f"{count:.3g} {_UNITS[power]}"
 
 
 def format_count(count: int, noun: str) -> str:

@@ -14,6 +14,7 @@ from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options, nearest_existing
 from pressmark.migrate.planning.conflicts import ObjectConflict, first_collision
 from pressmark.migrate.workdir import SCRATCH
+from pressmark.summaries import format_bytes
 
 __all__ = ["TargetPath", "Targets", "lack_of_space", "mode_of"]
 
@@ -207,7 +208,8 @@ def lack_of_space(destination: str, blocks: int, files: int, directories: int) -
     found = []
     free = status.f_bavail * status.f_frsize
     if blocks > free:
-        what = f"at least {blocks} bytes needed, {free} free; free space, or use another file system"
+        sizes = f"at least {format_bytes(blocks)} needed, {format_bytes(free)} free"
+        what = f"{sizes}; free space, or use another file system"
         found.append(("space", f"{existing}: {what}"))
     # Some file systems allocate inodes on demand, and report none.
     if status.f_files and files + directories > status.f_favail:
