@@ -119,6 +119,17 @@ def test_parquet(implementation: Implementation, tmp_path: Any) -> None:
     assert pq.read_table(tmp_path / "out.parquet")["path"].to_pylist() == [OBJECT, None, None]
 
 
+def test_arrow_columns(implementation: Implementation) -> None:
+    """A column is mapped and unmapped as a list is, with an error for its first bad item."""
+    pa = pytest.importorskip("pyarrow")
+    layout = Pairtree(paths="object")
+    column = layout.map(pa.array([ARK, None, "ab"]))
+    assert column.to_pylist() == [OBJECT, None, "ab/0ab"]
+    assert layout.unmap(column).to_pylist() == [ARK, None, "ab"]
+    with pytest.raises(PathError, match="path 1 'ab': no directory or file after the ppath"):
+        layout.unmap(pa.array([OBJECT, "ab"]))
+
+
 def test_settings_that_cannot_be_combined(tmp_path: Any) -> None:
     """Stores refuse the settings, and a callable cannot name directories in bulk."""
     with pytest.raises(LayoutConfigError, match="callable cannot be combined with paths; use object_path"):

@@ -421,7 +421,7 @@ def create_from_lists(
 ) -> Bag:
     """Create a bag of version 1.0 whose files are on servers, and return it.
 
-    fetch.txt lists the files; none is downloaded.     Payload-Oxum and Bag-Size are left out if a length is unknown.
+    fetch.txt lists the files; none is downloaded. Payload-Oxum and Bag-Size are left out if a length is unknown.
 
     :param fetch: a file in the format of fetch.txt (2.2.3) that lists the payload files
     :param manifests: lists of the checksums of exactly the files in ``fetch``: payload manifests of a bag, by their

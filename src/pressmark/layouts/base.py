@@ -340,13 +340,13 @@ class Layout:
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         """Return the kernel that maps identifiers to paths, from the implementation ``kernels``."""
-        from pressmark._kernels.method_kernel import MapKernel  # for layouts of one's own
+        from pressmark._kernels.python_kernel import MapKernel  # for layouts of one's own
 
         return MapKernel(kernels.ByteColumn, self.to_path)
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
         """Return the kernel that maps paths to identifiers; called only if :attr:`reversible`."""
-        from pressmark._kernels.method_kernel import UnmapKernel  # for layouts of one's own
+        from pressmark._kernels.python_kernel import UnmapKernel  # for layouts of one's own
 
         return UnmapKernel(kernels.ByteColumn, self.to_path, self.to_id)
 
@@ -372,15 +372,11 @@ class Layout:
         """
         raise NotImplementedError(f"{type(self).__name__} does not define to_id")
 
-    def _implementation(self) -> ModuleType:
-        """Return the implementation that maps under this configuration."""
-        return _kernels.active
-
     def _bound_kernel(
         self, purpose: str, make: Callable[[ModuleType], Any], error: type[IdentifierError | PathError]
     ) -> BoundKernel:
         """Return the kernel of ``purpose``, created once for each layout object and implementation."""
-        kernels = self._implementation()
+        kernels = _kernels.active
         # Not a field: neither compared nor pickled. Two threads may create it twice, which is harmless.
         bound_kernels = self.__dict__.setdefault("_bound_kernels", {})
         key = (purpose, kernels.NAME)

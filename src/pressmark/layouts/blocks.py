@@ -79,10 +79,7 @@ def map_block(layout: Layout, block: Block) -> MappedBlock:
     """Return the paths of a block under a layout."""
     bound = layout._mapping()
     begin = thread_time()
-    batch = block.column.batch
-    if bound.kernels is not block.column.kernels:
-        batch = bound.packed.from_buffers(*batch.buffers())
-    results, faults = bound.kernel(batch)
+    results, faults = bound.kernel(block.column.batch)
     seconds = thread_time() - begin
     null = set(block.column.nulls)
     # Nulls were packed as empty items, so the kernel's codes for them do not count.

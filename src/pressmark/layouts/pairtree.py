@@ -72,8 +72,7 @@ class Pairtree(Layout):
     """Pairtree: the cleaned identifier in pairs of characters, each a directory.
 
     Paths are ppaths without the trailing slash and without the encapsulating directory, which
-    :meth:`object_path` adds; with ``paths="object"`` they include it. Reversible for identifiers of any bytes. With
-    :attr:`paths`, :attr:`cleaned` or :attr:`dialect`, Arrow columns require pyarrow.
+    :meth:`object_path` adds; with ``paths="object"`` they include it. Reversible for identifiers of any bytes.
 
     >>> Pairtree().map_id("ark:/13030/xt12t3")
     'ar/k+/=1/30/30/=x/t1/2t/3'
@@ -130,11 +129,8 @@ class Pairtree(Layout):
         """The paths for which :meth:`unmap_path` works under this configuration."""
         return "unless the path is ambiguous" if self.dialect == "unpadded-hex" else self.reversibility
 
-    def _implementation(self) -> ModuleType:
-        # Forms that few use are mapped in Python in both implementations.
-        return super()._implementation() if self.is_plain else _kernels.load("pure")
-
     def _map_kernel(self, kernels: ModuleType) -> Any:
+        # Forms that few use are mapped in Python in both implementations.
         if self.is_plain:
             return kernels.PairtreeMap(self.prefix.encode(), self.prefix_required)
         return self._form_map(kernels, self._encapsulation_of if self.paths == "object" else None)
@@ -226,8 +222,9 @@ class Pairtree(Layout):
         """
         if not isinstance(path, (str, bytes)):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
+        from pressmark._kernels.pure.column import KernelError
         from pressmark._kernels.tables import ErrorCode
-        from pressmark.layouts.pairtree_forms import FormError, in_path, split
+        from pressmark.layouts.pairtree_forms import in_path, split
 
         error_of = self._unmapping().error_of
         try:
@@ -236,11 +233,11 @@ class Pairtree(Layout):
             raise error_of(path, None, ErrorCode.SURROGATE, error.start) from None
         try:
             components, rest = split(data)
-        except FormError as error:
+        except KernelError as error:
             raise error_of(path, None, error.code, error.position) from None
         try:
             identifier = self._cleaning(_kernels.active).unclean(b"".join(component for component, _ in components))
-        except FormError as error:
+        except KernelError as error:
             raise error_of(path, None, error.code, in_path(components, error.position)) from None
         return _text(identifier), _text(rest)
 

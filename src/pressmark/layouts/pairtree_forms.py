@@ -7,25 +7,14 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, PAIRTREE_CLEANED, ErrorCode
+from pressmark._kernels.pure.column import KernelError
+from pressmark._kernels.python_kernel import ItemKernel
+from pressmark._kernels.tables import MAX_PATH_BYTES, PAIRTREE_CLEANED, ErrorCode
 from pressmark.layouts import pairtree_dialects
 
-__all__ = ["Cleaning", "FormError", "FormMap", "FormUnmap", "in_path", "split"]
+__all__ = ["Cleaning", "FormMap", "FormUnmap", "in_path", "split"]
 
 _STANDARD = "standard"
-
-
-class FormError(Exception):
-    """An item has no result.
-
-    :ivar code: an error code of kernels
-    :ivar position: as that code defines it
-    """
-
-    def __init__(self, code: int, position: int = -1) -> None:
-        super().__init__(code, position)
-        self.code = code
-        self.position = position
 
 
 def split(path: bytes) -> tuple[list[tuple[bytes, int]], bytes]:
@@ -44,12 +33,12 @@ def split(path: bytes) -> tuple[list[tuple[bytes, int]], bytes]:
         if length > 2:
             break
         if component == b"..":
-            raise FormError(ErrorCode.SEGMENT_DOTDOT, start)
+            raise KernelError(ErrorCode.SEGMENT_DOTDOT, start)
         end += 1
         if length == 1:
             break
     if not end:
-        raise FormError(ErrorCode.NO_PPATH)
+        raise KernelError(ErrorCode.NO_PPATH)
     return components[:end], b"/".join(component for component, _ in components[end:])
 
 
@@ -75,7 +64,7 @@ class Cleaning:
         if self._dialect == _STANDARD:
             uncleanable = identifier.translate(None, _CLEANED)
             if uncleanable:
-                raise FormError(ErrorCode.NOT_CLEANED, identifier.index(uncleanable[0]))
+                raise KernelError(ErrorCode.NOT_CLEANED, identifier.index(uncleanable[0]))
         self._unclean(identifier)
         return identifier
 
@@ -88,7 +77,7 @@ class Cleaning:
         """Return the result of a kernel for one item."""
         results, errors = kernel(self._kernels.ByteColumn.from_texts((item,))[0])
         if errors:
-            raise FormError(*errors[0][1:])
+            raise KernelError(ErrorCode(errors[0][1]), errors[0][2])
         result: bytes = results[0]
         return result
 
@@ -103,37 +92,10 @@ class Cleaning:
         try:
             return _bytes(pairtree_dialects.read(self._dialect, _text(cleaned)))
         except pairtree_dialects.DialectError as error:
-            raise FormError(ErrorCode.AMBIGUOUS if error.kind == "ambiguous" else ErrorCode.NOT_DIALECT) from None
+            raise KernelError(ErrorCode.AMBIGUOUS if error.kind == "ambiguous" else ErrorCode.NOT_DIALECT) from None
 
 
-class _FormKernel:
-    """A kernel that maps item by item: see ``Kernel`` of the implementations."""
-
-    def __init__(self, kernels: ModuleType, limit: int) -> None:
-        self.kernels = kernels
-        self.limit = limit
-
-    def map(self, item: bytes) -> bytes:
-        """Return the result for one item, or raise :class:`FormError`."""
-        raise NotImplementedError
-
-    def __call__(self, packed: Any) -> tuple[Any, list[tuple[int, int, int]]]:
-        """Return the column of results, empty where an item has none, and the errors."""
-        results: list[bytes] = []
-        errors: list[tuple[int, int, int]] = []
-        for index in range(len(packed)):
-            item = packed[index]
-            try:
-                if len(item) > self.limit:
-                    raise FormError(ErrorCode.TOO_LONG)
-                results.append(self.map(item))
-            except FormError as error:
-                errors.append((index, error.code, error.position))
-                results.append(b"")
-        return self.kernels.ByteColumn.from_texts(results)[0], errors
-
-
-class FormMap(_FormKernel):
+class FormMap(ItemKernel):
     """Map an identifier to its ppath, or to its object path.
 
     :param name_of: the name of the encapsulating directory of a cleaned identifier; :data:`None` for ppaths
@@ -146,19 +108,19 @@ class FormMap(_FormKernel):
         prefix_required: bool,
         name_of: Callable[[str], str] | None,
     ) -> None:
-        super().__init__(kernels, MAX_IDENTIFIER_BYTES)
+        super().__init__(kernels.ByteColumn)
         self.cleaning = cleaning
         self.prefix_required = prefix_required
         self.name_of = name_of
 
-    def map(self, item: bytes) -> bytes:
+    def convert(self, item: bytes) -> bytes:
         """Return the path of an identifier."""
         if item.startswith(self.cleaning.prefix):
             item = item[len(self.cleaning.prefix) :]
         elif self.prefix_required and item:
-            raise FormError(ErrorCode.PREFIX_MISSING)
+            raise KernelError(ErrorCode.PREFIX_MISSING)
         if not item:
-            raise FormError(ErrorCode.EMPTY)
+            raise KernelError(ErrorCode.EMPTY)
         cleaned = _text(self.cleaning.clean(item))
         components = [cleaned[at : at + 2] for at in range(0, len(cleaned), 2)]
         if self.name_of is not None:
@@ -166,23 +128,26 @@ class FormMap(_FormKernel):
         return _bytes("/".join(components))
 
 
-class FormUnmap(_FormKernel):
+class FormUnmap(ItemKernel):
     """Map a ppath to its identifier, or with ``in_object`` the path of an object or of a file in it."""
 
+    limit = MAX_PATH_BYTES
+
     def __init__(self, kernels: ModuleType, cleaning: Cleaning, standard: bool, in_object: bool) -> None:
-        super().__init__(kernels, MAX_PATH_BYTES)
+        super().__init__(kernels.ByteColumn)
+        self.kernels = kernels
         self.cleaning = cleaning
         self.standard = standard
         self.in_object = in_object
 
-    def map(self, item: bytes) -> bytes:
+    def convert(self, item: bytes) -> bytes:
         """Return the identifier of a path."""
         if not item:
-            raise FormError(ErrorCode.EMPTY_PATH)
+            raise KernelError(ErrorCode.EMPTY_PATH)
         if self.in_object:
             found, rest = split(item)
             if not rest:
-                raise FormError(ErrorCode.NO_ENCAPSULATION)
+                raise KernelError(ErrorCode.NO_ENCAPSULATION)
         else:
             found, at = [], 0
             for component in item.removesuffix(b"/").split(b"/"):
@@ -190,13 +155,13 @@ class FormUnmap(_FormKernel):
                 at += len(component) + 1
             for number, (component, start) in enumerate(found):
                 if len(_text(component)) not in ((2,) if number < len(found) - 1 else (1, 2)):
-                    raise FormError(ErrorCode.BAD_COMPONENT, start)
+                    raise KernelError(ErrorCode.BAD_COMPONENT, start)
             if self.standard:
                 self.cleaning.run(self.kernels.PairtreeUnmap(b""), item)  # refuses what cleaning cannot produce
         try:
             return self.cleaning.unclean(b"".join(component for component, _ in found))
-        except FormError as error:
-            raise FormError(error.code, in_path(found, error.position)) from None
+        except KernelError as error:
+            raise KernelError(error.code, in_path(found, error.position)) from None
 
 
 def in_path(components: list[tuple[bytes, int]], position: int) -> int:

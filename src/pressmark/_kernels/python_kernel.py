@@ -1,4 +1,4 @@
-"""The kernel of a layout of one's own: a Python function called for each item, in either implementation."""
+"""Kernels in Python, called item by item in both implementations: for layouts of one's own and rare forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pressmark._kernels.pure.text import checked_path
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, ErrorCode
 from pressmark.errors import IdentifierError, PathError
 
-__all__ = ["REFUSED", "MapKernel", "UnmapKernel"]
+__all__ = ["REFUSED", "ItemKernel", "MapKernel", "UnmapKernel"]
 
 #: The error code of an item for which the function raised an exception; not a code of the other kernels.
 REFUSED = -1
@@ -25,8 +25,8 @@ def _encoded(function: Function, item: str) -> bytes:
     return result.encode("utf-8", "surrogateescape")
 
 
-class MapKernel:
-    """A kernel that maps each identifier with ``to_path``.
+class ItemKernel:
+    """A kernel in Python that converts item by item.
 
     :param packed: the ``ByteColumn`` of the implementation
     """
@@ -35,29 +35,24 @@ class MapKernel:
     releases_gil = False
     limit = MAX_IDENTIFIER_BYTES
 
-    def __init__(self, packed: Any, to_path: Function) -> None:
+    def __init__(self, packed: Any) -> None:
         self.packed = packed
-        self.to_path = to_path
+
+    def convert(self, item: bytes) -> bytes:
+        """Return the result of one item that is not too long.
+
+        :raises KernelError: the item has no result
+        """
+        raise NotImplementedError
 
     def result(self, item: bytes) -> bytes:
         """Return the result of one item.
 
-        :raises KernelError: the item has no result; an exception of the layout is its ``__cause__``
+        :raises KernelError: the item has no result
         """
         if len(item) > self.limit:
             raise KernelError(ErrorCode.TOO_LONG)
-        try:
-            return self.convert(item)
-        except (KernelError, MemoryError):
-            raise
-        except Exception as error:
-            raise KernelError(REFUSED) from error  # type: ignore[arg-type]
-
-    def convert(self, item: bytes) -> bytes:
-        """Return the checked path of an identifier."""
-        if not item:
-            raise KernelError(ErrorCode.EMPTY)
-        return checked_path(_encoded(self.to_path, item.decode("utf-8", "surrogateescape")))
+        return self.convert(item)
 
     def __call__(self, column: Any) -> tuple[Any, list[tuple[int, int, int]]]:
         results: list[bytes] = []
@@ -69,6 +64,32 @@ class MapKernel:
                 errors.append((index, error.code, error.position))
                 results.append(b"")
         return self.packed.from_texts(results)[0], errors
+
+
+class MapKernel(ItemKernel):
+    """A kernel that maps each identifier with ``to_path``."""
+
+    def __init__(self, packed: Any, to_path: Function) -> None:
+        super().__init__(packed)
+        self.to_path = to_path
+
+    def result(self, item: bytes) -> bytes:
+        """Return the result of one item.
+
+        :raises KernelError: the item has no result; an exception of the layout is its ``__cause__``
+        """
+        try:
+            return super().result(item)
+        except (KernelError, MemoryError):
+            raise
+        except Exception as error:
+            raise KernelError(REFUSED) from error  # type: ignore[arg-type]
+
+    def convert(self, item: bytes) -> bytes:
+        """Return the checked path of an identifier."""
+        if not item:
+            raise KernelError(ErrorCode.EMPTY)
+        return checked_path(_encoded(self.to_path, item.decode("utf-8", "surrogateescape")))
 
     def cause(self, item: str | bytes) -> tuple[str, BaseException | None]:
         """Return the reason why the layout refuses an item, and its exception: the function is called again."""
