@@ -57,10 +57,10 @@ class Objects:
 
     def create(self, path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
-        stores.create(self.kind, path, **OPTIONS.get(self.kind, {}))
+        stores.store_class(self.kind).create(path, **OPTIONS.get(self.kind, {}))
 
     def open(self, path: Path | None = None) -> Any:
-        return stores.open(path or self.store, **({"user": USER} if self.kind == "ocfl" else {}))
+        return stores.store_class(self.kind)(path or self.store, **({"user": USER} if self.kind == "ocfl" else {}))
 
     def check_content(self, path: Path) -> None:
         """Compare the last object of a store with its source."""

@@ -40,7 +40,7 @@ def objects(kind: str) -> Callable[[Path], Iterator[Any]]:
 
     def found(folder: Path) -> Iterator[Any]:
         layout = {"layout": "0003"} if kind == "ocfl" else {}
-        store = pressmark.stores.create(kind, folder / "store", **layout)
+        store = pressmark.stores.store_class(kind).create(folder / "store", **layout)
         (folder / "file").write_bytes(b"x")
         for number in range(20):
             store.put(f"id{number}", folder / "file")

@@ -263,8 +263,8 @@ def furnish_stores(folder: Path, example: str) -> None:
     (folder / "objects.tsv").write_text("a:1\tscans\nb:2\tone.txt\n")
     if " init " not in example:
         books = stores.create("pairtree", folder / "books")
-        stores.create("vitro", folder / "uploads", namespaces=["http://vivo.example.edu/individual/"])
-        root = stores.create("ocfl", folder / "root", layout("0003"), durable=False)
+        stores.VitroStore.create(folder / "uploads", namespaces=["http://vivo.example.edu/individual/"])
+        root = stores.OcflRoot.create(folder / "root", layout("0003"), durable=False)
         if "root ark:/13030/xt12t3" in example and " put " not in example:
             for text in ("one.txt", "two.txt", "readme.txt"):
                 root.put("ark:/13030/xt12t3", {"mets.xml": folder / text, "page1.tif": folder / text}, replace=True)

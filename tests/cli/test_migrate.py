@@ -53,7 +53,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def books(tmp_path: Path) -> Path:
     """A Pairtree with three objects of two files."""
-    store = stores.create("pairtree", tmp_path / "books", durable=False, prefix="ark:/13030/")
+    store = stores.PairtreeStore.create(tmp_path / "books", durable=False, prefix="ark:/13030/")
     given = tmp_path / "given"
     (given / "sub").mkdir(parents=True)
     for number, identifier in enumerate(IDS):
@@ -380,7 +380,7 @@ def test_catch_up(call: Call, root: Path, books: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
     assert "0 objects would be migrated" in result.stderr
     assert "3 unchanged" in result.stderr
-    store = stores.open(books, durable=False)
+    store = stores.PairtreeStore(books, durable=False)
     store.put("ark:/13030/new", books.parent / "given")
     store.put(IDS[0], books.parent / "given", replace=True)
     result = call("migrate", "books", "root", "--catch-up", "--json", "--all")
@@ -425,7 +425,7 @@ def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyP
     assert users(books.parent / "root") == [({"name": "Bob"}, "moved")] * 3
     # Nothing is written: the user does not matter.
     assert call("migrate", "books", "root", "--verify-again").exit_code == 0
-    stores.open(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
+    stores.PairtreeStore(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
     assert call("migrate", "books", "root", "--catch-up", "--message", "caught up").exit_code == 0
     assert (ann, "caught up") in users(books.parent / "root")
     problems = stores.open(books.parent / "root").check().problems
@@ -467,7 +467,7 @@ def test_options_of_versions_that_do_not_fit(
 
 def test_one_version_of_each_object(call: Call, root: Path, books: Path) -> None:
     """--version migrates this version; objects without it are listed."""
-    stores.open(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
+    stores.PairtreeStore(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
     assert call("migrate", "books", "root", "--catch-up").exit_code == 0
     result = call("migrate", "root", "tree", "--to", "pairtree", "--version", "2")
     assert result.exit_code == 1

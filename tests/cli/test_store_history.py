@@ -28,7 +28,7 @@ HISTORY: list[dict[str, bytes]] = [
 @pytest.fixture
 def root(tmp_path: Path) -> stores.OcflRoot:
     """A root "root" with an object "x:1" of three versions."""
-    made = stores.create("ocfl", tmp_path / "root", layout("0003"), durable=False, user=USER)
+    made = stores.OcflRoot.create(tmp_path / "root", layout("0003"), durable=False, user=USER)
     assert isinstance(made, stores.OcflRoot)
     for number, files in enumerate(HISTORY, 1):
         source = tmp_path / f"v{number}"

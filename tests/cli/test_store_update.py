@@ -21,7 +21,7 @@ FILES = {"a.txt": b"one", "b.txt": b"two", "sub/c.txt": b"three"}
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stores.OcflRoot:
     """A root "root" with an object "x:1" of one version, and a new file "new.txt"."""
-    made = stores.create("ocfl", tmp_path / "root", layout("0003"), durable=False, user=USER)
+    made = stores.OcflRoot.create(tmp_path / "root", layout("0003"), durable=False, user=USER)
     assert isinstance(made, stores.OcflRoot)
     made.put("x:1", {name: write(tmp_path / "given" / name, data) for name, data in FILES.items()})
     write(tmp_path / "new.txt", b"new")

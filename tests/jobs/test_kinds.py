@@ -152,7 +152,7 @@ def broken(kind: str, folder: Path) -> stores.Store:
     """Make a store with objects in several directories, some broken, and with stray files."""
     options: dict[str, Any] = {"namespaces": ["http://example.org/"]} if kind == "vitro" else {}
     layout = pressmark.layout("0003") if kind == "ocfl" else None
-    store = stores.create(kind, folder, layout, **options)
+    store = stores.store_class(kind).create(folder, layout, **options)
     source = folder.parent / "given.txt"
     source.write_text("given")
     for number in range(12):
@@ -199,7 +199,7 @@ def test_stores(tmp_path: Path, kind: str) -> None:
 
 def test_an_object_that_is_removed_between_plan_and_run(tmp_path: Path) -> None:
     """An object removed by another run is not an error of the store."""
-    store = stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"), durable=False)
+    store = stores.OcflRoot.create(tmp_path / "store", pressmark.layout("0003"), durable=False)
     (tmp_path / "file").touch()
     for number in range(3):
         store.put(f"info:x/{number}", tmp_path / "file")

@@ -82,9 +82,9 @@ def make(kind: str, folder: Path, given: Mapping[str, Files], scratch: Path) -> 
     options: dict[str, Any] = {"layout": layout("0004")} if kind == "ocfl" else {}
     if kind in ("pairtree", "vitro"):
         options["durable"] = False
-    store = stores.create(kind, folder, **options)
+    store = stores.store_class(kind).create(folder, **options)
     if kind == "ocfl":
-        store = stores.open(folder, kind, durable=False)
+        store = stores.store_class(kind)(folder, durable=False)
     for number, (identifier, files) in enumerate(given.items()):
         source = write(scratch / f"{kind}-{number}", files)
         store.put(identifier, source)

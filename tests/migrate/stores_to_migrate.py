@@ -30,7 +30,7 @@ def made(
     path: Path, identifiers: Sequence[str], files: Mapping[str, bytes] | None = None, kind: str = "pairtree", **how: Any
 ) -> Path:
     """Make a store whose objects have the same files."""
-    store = stores.create(kind, path, **QUICK[kind], **how)
+    store = stores.store_class(kind).create(path, **QUICK[kind], **how)
     given = {}
     for number, (name, content) in enumerate((files or {"data.txt": b"content"}).items()):
         given[name] = path.parent / f"file-{path.name}-{number}"

@@ -157,7 +157,7 @@ def test_new_versions_name_their_user(source: Path, tmp_path: Path, size: int) -
     given = {"user": ANN, "message": "from the tape library"}
     first, _ = ran(migrate.plan(source, tmp_path / "new", to="ocfl", layout="0003", destination_options=given))
     (source.parent / "more.txt").write_bytes(b"more")
-    stores.open(source, durable=False).put("aa1", source.parent / "more.txt", replace=True)
+    stores.PairtreeStore(source, durable=False).put("aa1", source.parent / "more.txt", replace=True)
     bob = {"name": "Bob", "address": "https://example.org/bob"}
     second, rows = ran(migrate.catch_up(first.work, destination_options={"user": bob}))
     assert rows["aa1"].status == "ok"
@@ -204,7 +204,7 @@ def given_tree(folder: Path, files: dict[str, bytes]) -> Path:
 def caught_up(source: Path, target: Path, changed: dict[str, bytes], tmp_path: Path) -> tuple[Path, Entry]:
     """Migrate a Pairtree to OCFL, replace its object, and catch up; return the new object and its row."""
     first, _ = ran(migrate.plan(source, target, to="ocfl", layout="0003"))
-    stores.open(source, durable=False).put("aa1", given_tree(tmp_path / "changed", changed), replace=True)
+    stores.PairtreeStore(source, durable=False).put("aa1", given_tree(tmp_path / "changed", changed), replace=True)
     _run, rows = ran(migrate.catch_up(first.work))
     return Path(os.fsdecode(stores.open(target).get("aa1").path)), rows["aa1"]
 
@@ -218,7 +218,7 @@ def test_one_changed_file_of_many_is_stored_alone(
     if not has_renameat2:
         monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
     files = {f"sub{number % 7}/{number}.txt": b"%d" % number for number in range(1000)}
-    store = stores.create(kind, source, **({"durable": False} if kind == "pairtree" else {}))
+    store = stores.store_class(kind).create(source, **{"durable": False} if kind == "pairtree" else {})
     store.put("aa1", given_tree(tmp_path / "given", files))
     first, _ = ran(migrate.plan(source, tmp_path / "new", to="ocfl", layout="0003"))
     files["sub0/7.txt"] = b"changed"
@@ -254,7 +254,9 @@ def test_removed_and_renamed_files_store_nothing(source: Path, tmp_path: Path) -
     assert contents(tmp_path / "new") == {"aa1": changed}
     assert sorted(path.name for path in (directory / "v2").iterdir()) == ["inventory.json", "inventory.json.sha512"]
     # A name that was a file becomes a directory.
-    stores.open(source, durable=False).put("aa1", given_tree(tmp_path / "more", {"two/four": b"4"}), replace=True)
+    stores.PairtreeStore(source, durable=False).put(
+        "aa1", given_tree(tmp_path / "more", {"two/four": b"4"}), replace=True
+    )
     run, _rows = ran(migrate.catch_up(f"{tmp_path}/new.migration-2"))
     assert contents(tmp_path / "new") == {"aa1": {"two/four": b"4"}}
     assert migrate.verify(run.plan, threads=True).ok
@@ -303,7 +305,7 @@ def test_an_unfinished_version_is_finished(
     """A version that a killed run did not finish is finished before the object is compared or changed."""
     made(source, ["aa1"], {"one": b"1"})
     first, _ = ran(migrate.plan(source, tmp_path / "new", to="ocfl", layout="0003"))
-    put_tree = stores.open(source, durable=False)
+    put_tree = stores.PairtreeStore(source, durable=False)
     put_tree.put("aa1", given_tree(tmp_path / "second", {"one": b"1", "two": b"2"}), replace=True)
     replace = LocalChanges.replace
 

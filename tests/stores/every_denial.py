@@ -35,7 +35,7 @@ def build(kind: str, folder: Path) -> Path:
     (source / "sub" / "two").write_bytes(b"2")
     base = folder / "store"
     layout = pressmark.layout("0004") if kind == "ocfl" else None
-    store = stores.create(kind, base, layout, **OPTIONS.get(kind, {}))
+    store = stores.store_class(kind).create(base, layout, **OPTIONS.get(kind, {}))
     for identifier in ("xabcd", "xabcdef"):
         store.put(identifier, source / "one" if kind == "vitro" else source)
     paths = [record.path for record in store.objects()]

@@ -26,7 +26,7 @@ Result = IngestResult[StoreObject]
 
 def created(kind: str, folder: Path, **options: Any) -> Store:
     layout = pressmark.layout("0002") if kind == "ocfl" else None
-    return stores.create(kind, folder, layout, **options)
+    return stores.store_class(kind).create(folder, layout, **options)
 
 
 def content(store: Store, identifier: str) -> dict[str, bytes]:
@@ -229,7 +229,7 @@ def test_put_outside_of_the_block(store: Store, source: Path) -> None:
 def test_a_store_that_cannot_be_written_to(tmp_path: Path, source: Path) -> None:
     """Errors of the whole store are raised at once."""
     stores.create("pairtree", tmp_path / "tree")
-    tree = stores.open(tmp_path / "tree", dialect="unt")
+    tree = stores.PairtreeStore(tmp_path / "tree", dialect="unt")
     with pytest.raises(StoreError, match="read-only"), tree.ingest() as batch:
         batch.put("a", source)
 
@@ -493,7 +493,7 @@ def test_a_tree_with_links_and_other_objects(tmp_path: Path, source: Path) -> No
     assert sorted(str(found.id) for found in tree.objects()) == ["abcd", "abcdef", "abcdefg", "abcdefgh"]
     assert (tmp_path / "elsewhere/cd/ef/gh").is_dir()
     assert not problems(tree)
-    strict = stores.open(tmp_path / "store", links="refuse")
+    strict = stores.PairtreeStore(tmp_path / "store", links="refuse")
     results: list[Result] = []
     with strict.ingest(on_result=results.append) as batch:
         batch.put("abxy", source)

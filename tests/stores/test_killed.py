@@ -59,7 +59,7 @@ def created(kind: str, folder: Path) -> Store:
         options["namespaces"] = ["http://example.org/"]
     if kind == "ocfl":
         options["layout"] = pressmark.layout("0003")
-    return stores.create(kind, folder, **options)
+    return stores.store_class(kind).create(folder, **options)
 
 
 def state(store: Store) -> State:

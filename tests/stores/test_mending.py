@@ -24,7 +24,7 @@ KINDS = ["ocfl", "bags"]
 
 def created(kind: str, folder: Path, **options: Any) -> Store:
     layout = pressmark.layout("0002") if kind == "ocfl" else None
-    return stores.create(kind, folder, layout, **options)
+    return stores.store_class(kind).create(folder, layout, **options)
 
 
 @pytest.fixture(params=KINDS)

@@ -55,11 +55,14 @@ def test_layouts_by_name(tmp_path: Path) -> None:
     """A layout may be given by name; an OCFL storage root requires one."""
     store = stores.create("ocfl", tmp_path / "root", "0004")
     assert store.layout == pressmark.layout("0004")
-    assert stores.open(tmp_path / "root", layout="0003").layout == pressmark.layout("0003")
-    for action in (lambda: stores.create("ocfl", tmp_path / "x", "0099"), lambda: stores.open(tmp_path, layout="no")):
+    assert stores.OcflRoot(tmp_path / "root", layout="0003").layout == pressmark.layout("0003")
+    for action in (
+        lambda: stores.create("ocfl", tmp_path / "x", "0099"),
+        lambda: stores.BagFolder(tmp_path, layout="no"),
+    ):
         with pytest.raises(LayoutConfigError, match="known layouts: pairtree"):
             action()
-    with pytest.raises(StoreError, match="an OCFL storage root needs a layout"):
+    with pytest.raises(TypeError, match="layout: expected a layout or its name, such as 0003, not None"):
         stores.create("ocfl", tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
@@ -279,7 +282,7 @@ def test_what_is_there_and_too_deep_is_not_missing(kind: str, tmp_path: Path) ->
 def test_a_sample_of_a_large_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first objects of a flat store with millions of directories are found without listing all of them."""
     monkeypatch.setattr(placement, "_LISTED", 3)
-    store = stores.create("ocfl", tmp_path / "store", pressmark.layout("0002"), durable=False)
+    store = stores.OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), durable=False)
     for number in range(10):
         store.put(f"o{number}", {"name.bin": b"x"})
     assert len(placement.first_directories(os.fsencode(tmp_path / "store"))) == 3
@@ -342,7 +345,7 @@ def test_many_removals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: st
 def test_an_identifier_of_another_type(tmp_path: Path, kind: Any, wrong: Any) -> None:
     """Every call that takes an identifier names the types that it accepts."""
     options = {"layout": pressmark.layout("0003")} if kind == "ocfl" else {}
-    store = stores.create(kind, tmp_path / "store", **options)
+    store = stores.store_class(kind).create(tmp_path / "store", **options)
     message = f"identifier: expected str or bytes, not {type(wrong).__name__}"
     for call in (store.get, store.find, store.delete):
         with pytest.raises(TypeError, match=message):

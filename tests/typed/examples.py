@@ -119,7 +119,7 @@ def objects(tmp: Path) -> None:
     assert_type(pressmark.layout_from_config(options), pressmark.Layout)
     assert_type(store, stores.Store)
     assert_type(stores.open(tmp, "pairtree"), stores.PairtreeStore)
-    assert_type(stores.create("vitro", tmp, namespaces=["http://a/"]), stores.VitroStore)
+    assert_type(stores.VitroStore.create(tmp, namespaces=["http://a/"]), stores.VitroStore)
     root = stores.open(tmp, "ocfl")
     for version in root.versions("a:1"):
         assert_type(version, stores.VersionInfo)

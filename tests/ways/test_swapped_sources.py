@@ -53,7 +53,7 @@ def put(kind: str) -> Callable[[Path, Path], object]:
     """Return a call that puts one object."""
 
     def run(source: Path, out: Path) -> None:
-        stores.create(kind, out, **OPTIONS[kind]).put("x", source)
+        stores.store_class(kind).create(out, **OPTIONS[kind]).put("x", source)
 
     return run
 
@@ -62,7 +62,7 @@ def put_many(kind: str) -> Callable[[Path, Path], object]:
     """Return a call that puts several objects."""
 
     def run(source: Path, out: Path) -> None:
-        with stores.create(kind, out, **OPTIONS[kind]).ingest() as ingest:
+        with stores.store_class(kind).create(out, **OPTIONS[kind]).ingest() as ingest:
             for number in range(4):
                 ingest.put(f"x{number}", source)
 

@@ -10,7 +10,7 @@ from pressmark._kernels.pure.text import checked_path
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, ErrorCode
 from pressmark.errors import IdentifierError, PathError
 
-__all__ = ["REFUSED", "ItemKernel", "MapKernel", "UnmapKernel"]
+__all__ = ["REFUSED", "ItemKernel", "KernelError", "MapKernel", "UnmapKernel"]
 
 #: The error code of an item for which the function raised an exception; not a code of the other kernels.
 REFUSED = -1

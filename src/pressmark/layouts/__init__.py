@@ -156,6 +156,19 @@ def layout(name: str, **parameters: Any) -> Layout:
     return cls(**{**cls.read_settings(settings), **parameters})
 
 
+def as_layout(value: Layout | str | None) -> Layout | None:
+    """Return the layout of an argument that is a layout or its name; :data:`None` for :data:`None`.
+
+    :raises LayoutConfigError: no layout has this name
+    :raises TypeError: the argument is something else
+    """
+    if value is None or isinstance(value, Layout):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"layout: expected a layout or its name, such as 0003, not {type(value).__name__}")
+    return layout(value)
+
+
 def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any) -> Layout:
     """Return the layout that an OCFL extension's ``config.json`` describes.
 

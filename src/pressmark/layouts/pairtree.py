@@ -222,7 +222,7 @@ class Pairtree(Layout):
         """
         if not isinstance(path, (str, bytes)):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
-        from pressmark._kernels.pure.column import KernelError
+        from pressmark._kernels.python_kernel import KernelError
         from pressmark._kernels.tables import ErrorCode
         from pressmark.layouts.pairtree_forms import in_path, split
 

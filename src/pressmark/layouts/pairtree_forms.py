@@ -7,8 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from pressmark._kernels.pure.column import KernelError
-from pressmark._kernels.python_kernel import ItemKernel
+from pressmark._kernels.python_kernel import ItemKernel, KernelError
 from pressmark._kernels.tables import MAX_PATH_BYTES, PAIRTREE_CLEANED, ErrorCode
 from pressmark.layouts import pairtree_dialects
 

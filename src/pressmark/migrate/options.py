@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -181,14 +181,15 @@ class Options:
         options = dict(self.source_options)
         if self.source_layout is not None:
             options["layout"] = layout_from_config(self.source_layout)
-        return stores.open(self.source, self.source_kind, **options)
+        store: Store = stores.store_class(self.source_kind)(self.source, **options)
+        return store
 
     def open_destination(self) -> Store:
         """Open the existing destination.
 
         :raises StoreError: the destination does not exist, or cannot be read
         """
-        store = stores.open(self.destination, self.to, **self._opening())
+        store: Store = stores.store_class(self.to)(self.destination, **self._opening())
         if self.layout is not None and self.to in ("ocfl", "bags"):
             cast("OcflRoot | BagFolder", store).layout_is_given = True
         return store
@@ -206,7 +207,8 @@ class Options:
             return store
         options = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
         layout = self.destination_layout()
-        return stores.create(self.to, self.destination, layout, **options, **self._opening())
+        created: Store = stores.store_class(self.to).create(self.destination, layout, **options, **self._opening())
+        return created
 
     def destination_is_there(self) -> bool:
         """Return whether the destination is a store; an empty or missing directory is not.
@@ -241,12 +243,17 @@ class Options:
 
     def unknown(self) -> str | None:
         """Return the first unknown option of source or destination; :data:`None` if all are known."""
-        sides: tuple[tuple[str, str, set[str], set[str]], ...] = (
-            ("source", self.source_kind, {*self.source_options, *(["layout"] if self.source_layout else [])}, set()),
-            ("destination", self.to, set(self.destination_options), _CREATION[self.to]),
+        sides: tuple[tuple[str, str, set[str], Callable[..., Store]], ...] = (
+            (
+                "source",
+                self.source_kind,
+                {*self.source_options, *(["layout"] if self.source_layout else [])},
+                stores.store_class(self.source_kind),
+            ),
+            ("destination", self.to, set(self.destination_options), stores.store_class(self.to).create),
         )
-        for name, kind, names, more in sides:
-            known = set(inspect.signature(stores.store_class(kind)).parameters) - {"path", "root"} | more
+        for name, kind, names, call in sides:
+            known = set(inspect.signature(call).parameters) - {"path"}
             if unknown := sorted(names - known):
                 option = "source_layout" if unknown[0] == "layout" else f"option {unknown[0]!r}"
                 return f"{option} is unknown for a {name} of kind {kind}; known options: {', '.join(sorted(known))}"

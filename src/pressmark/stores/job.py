@@ -91,7 +91,8 @@ class CheckStore:
 
     def _open(self) -> Store:
         layout = {} if self.layout is None else {"layout": layout_from_config(self.layout)}
-        return registry.open(self.root, self.kind, **layout, **self.options)
+        store: Store = registry.store_class(self.kind)(self.root, **layout, **self.options)
+        return store
 
     def _listed(self, store: Store) -> Iterator[ListingLine]:
         for found in _walked(store, self.ignore):

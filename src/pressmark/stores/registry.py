@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pressmark.errors import StoreError
-from pressmark.layouts import Layout, layout as layout_by_name
+from pressmark.layouts import Layout
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import Path, encode_path
 from pressmark.stores.store import Store
@@ -123,79 +123,67 @@ def _signs(base: bytes, names: list[bytes]) -> Iterator[str]:
 
 
 @overload
-def open(path: Path, kind: Literal["pairtree"], **options: Any) -> PairtreeStore: ...
+def open(path: Path, kind: Literal["pairtree"]) -> PairtreeStore: ...
 
 
 @overload
-def open(path: Path, kind: Literal["vitro"], **options: Any) -> VitroStore: ...
+def open(path: Path, kind: Literal["vitro"]) -> VitroStore: ...
 
 
 @overload
-def open(path: Path, kind: Literal["ocfl"], **options: Any) -> OcflRoot: ...
+def open(path: Path, kind: Literal["ocfl"]) -> OcflRoot: ...
 
 
 @overload
-def open(path: Path, kind: Literal["bags"], **options: Any) -> BagFolder: ...
+def open(path: Path, kind: Literal["bags"]) -> BagFolder: ...
 
 
 @overload
-def open(path: Path, kind: str | None = None, **options: Any) -> Store: ...
+def open(path: Path, kind: str | None = None) -> Store: ...
 
 
-def open(path: Path, kind: str | None = None, **options: Any) -> Store:
-    """Open a store.
+def open(path: Path, kind: str | None = None) -> Store:
+    """Open a store with the default options of its class; call the class for others: ``OcflRoot(path, user=…)``.
 
     :param path: directory of the store
     :param kind: one of :data:`KINDS`; :data:`None` to detect it
-    :param options: arguments of the class of the kind; ``layout`` may be a name
     :raises StoreError: not a store, not one of that kind, or not readable
     :raises ValueError: unknown kind
-    :raises LayoutConfigError: unknown layout
     """
-    if isinstance(options.get("layout"), str):
-        options["layout"] = layout_by_name(options["layout"])
-    store: Store = store_class(kind or kind_of(path))(path, **options)
+    store: Store = store_class(kind or kind_of(path))(path)
     return store
 
 
 @overload
-def create(
-    kind: Literal["pairtree"], path: Path, layout: Layout | str | None = None, **options: Any
-) -> PairtreeStore: ...
+def create(kind: Literal["pairtree"], path: Path, layout: Layout | str | None = None) -> PairtreeStore: ...
 
 
 @overload
-def create(kind: Literal["vitro"], path: Path, layout: Layout | str | None = None, **options: Any) -> VitroStore: ...
+def create(kind: Literal["vitro"], path: Path, layout: Layout | str | None = None) -> VitroStore: ...
 
 
 @overload
-def create(kind: Literal["ocfl"], path: Path, layout: Layout | str | None = None, **options: Any) -> OcflRoot: ...
+def create(kind: Literal["ocfl"], path: Path, layout: Layout | str) -> OcflRoot: ...
 
 
 @overload
-def create(kind: Literal["bags"], path: Path, layout: Layout | str | None = None, **options: Any) -> BagFolder: ...
+def create(kind: Literal["bags"], path: Path, layout: Layout | str | None = None) -> BagFolder: ...
 
 
 @overload
-def create(kind: str, path: Path, layout: Layout | str | None = None, **options: Any) -> Store: ...
+def create(kind: str, path: Path, layout: Layout | str | None = None) -> Store: ...
 
 
-def create(kind: str, path: Path, layout: Layout | str | None = None, **options: Any) -> Store:
-    """Create an empty store, and open it.
+def create(kind: str, path: Path, layout: Layout | str | None = None) -> Store:
+    """Create an empty store, and open it; ``create`` of the class has more options, such as ``OcflRoot.create(…)``.
 
     :param kind: one of :data:`KINDS`
     :param path: a directory that is empty or does not exist
-    :param layout: a layout or the name of one, where the kind supports several; required for an OCFL storage root
-    :param options: arguments of the class of the kind
-    :raises StoreError: the directory is not empty or not writable, or a layout is missing
+    :param layout: a layout or its name; required for an OCFL storage root
+    :raises StoreError: the directory is not empty or cannot be written, or the kind has another layout
+    :raises TypeError: an OCFL storage root without a layout
     :raises ValueError: unknown kind
     :raises LayoutConfigError: unknown layout
     """
-    if isinstance(layout, str):
-        layout = layout_by_name(layout)
-    kind_class = store_class(kind)
-    encoded = encode_path(path)
-    if os.path.lexists(encoded) and not os.path.isdir(encoded):
-        raise StoreError(encoded, "not a directory; specify a directory that is empty or does not exist")
-    store: Store = kind_class.create(path, layout, **options)
+    store: Store = store_class(kind).create(path, layout)
     return store

@@ -204,6 +204,8 @@ class WalkedStore(Store):
         :raises StoreError: it contains other files
         :raises OSError: it cannot be created
         """
+        if os.path.lexists(base) and not os.path.isdir(base):
+            raise StoreError(base, "not a directory; specify a directory that is empty or does not exist")
         os.makedirs(base, exist_ok=True)
         strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
         if strangers:

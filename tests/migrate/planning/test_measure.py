@@ -24,7 +24,7 @@ IDS = ["ark:/13030/xt12t3", "b", "\u00fc", "x" * 90]
 
 def a_store(kind: str, folder: Path) -> stores.Store:
     """Return a store of some objects, one of them with two versions in an OCFL storage root."""
-    store = stores.create(kind, folder / "store", **({"layout": layout("0003")} if kind == "ocfl" else {}))
+    store = stores.store_class(kind).create(folder / "store", **{"layout": layout("0003")} if kind == "ocfl" else {})
     source = folder / "files"
     for name, data in FILES.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)

@@ -104,7 +104,7 @@ def test_hostile_identifiers_have_their_places(source: Path, tmp_path: Path) -> 
         plan = migrate.plan(source, tmp_path / "root", to=kind, layout=layout, ids=ids, work=tmp_path / "work")
         found = targets(plan)
         assert found.keys() == set(ids)
-        store = stores.create(kind, tmp_path / f"{kind}-{layout}", layout_or_none(layout), **QUICK[kind])
+        store = stores.store_class(kind).create(tmp_path / f"{kind}-{layout}", layout_or_none(layout), **QUICK[kind])
         for identifier in ids:
             # The store itself adds it.
             placed = store.put(identifier, {"data.txt": tmp_path / "file-source-0"})
@@ -713,7 +713,7 @@ def test_a_directory_that_cannot_be_read_is_not_passed_over(
 
 def test_a_destination_that_is_only_read(there: Path, tmp_path: Path) -> None:
     """A Vitro store with ambiguous namespaces is refused as a destination before planning."""
-    store = stores.create("vitro", tmp_path / "uploads", namespaces=["urn:"])
+    store = stores.VitroStore.create(tmp_path / "uploads", namespaces=["urn:"])
     Path(store.root, "file_storage_namespaces.properties").write_bytes(b"a = urn:\nb =\n")
     with pytest.raises(StoreError, match="the store is read-only: the namespace of 'b' is empty"):
         migrate.plan(there, tmp_path / "uploads", to="vitro")

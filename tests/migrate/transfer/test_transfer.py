@@ -98,7 +98,7 @@ def test_there_and_back_again(tmp_path: Path, over: str, given: dict[str, Files]
 @pytest.mark.parametrize("over", ["ocfl", "bags", "pairtree"])
 def test_encapsulating_directories_with_names_of_their_own(tmp_path: Path, over: str) -> None:
     """Pairtrees and bags keep the name of an encapsulating directory; for OCFL it is derived again."""
-    store = stores.create("pairtree", tmp_path / "source", encapsulation="fixed:obj")
+    store = stores.PairtreeStore.create(tmp_path / "source", encapsulation="fixed:obj")
     store.put("abc", write(tmp_path / "in", {"one": b"1", "two/three": b"23"}))
     _, middle = migrate(store, over, tmp_path / "there")
     more = {"destination_options": {"encapsulation": "fixed:obj"}} if over == "ocfl" else {}

@@ -85,7 +85,7 @@ def kinds(store: BagFolder, **options: Any) -> list[str]:
 @pytest.mark.parametrize("manner", MANNERS)
 def test_create(tmp_path: Path, manner: str) -> None:
     """A folder records how it was created, and an empty one is recognised."""
-    made = stores.create("bags", tmp_path / "store", **MANNERS[manner])
+    made = stores.BagFolder.create(tmp_path / "store", **MANNERS[manner])
     again = stores.open(tmp_path / "store")
     assert isinstance(made, BagFolder)
     assert isinstance(again, BagFolder)

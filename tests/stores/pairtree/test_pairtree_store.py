@@ -38,7 +38,7 @@ def ids(store: PairtreeStore) -> list[str | None]:
 
 def test_create(tmp_path: Path) -> None:
     """The initiation files follow the specification, and the prefix is read back exactly."""
-    store = stores.create("pairtree", tmp_path / "a" / "b", prefix="http://n2t.info/ark:/13030/xt2", durable=False)
+    store = stores.PairtreeStore.create(tmp_path / "a" / "b", prefix="http://n2t.info/ark:/13030/xt2", durable=False)
     assert isinstance(store, PairtreeStore)
     base = tmp_path / "a" / "b"
     assert snapshot(base) == {

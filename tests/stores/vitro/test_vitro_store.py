@@ -54,7 +54,7 @@ def data(store: VitroStore, identifier: str) -> tuple[str, bytes]:
 
 def test_create(tmp_path: Path) -> None:
     """The namespaces file is written as Vitro writes it, and the store opens by its directory or its root's."""
-    store = stores.create("vitro", tmp_path / "a" / "b", namespaces=["http://x/", "urn:", "http://x/"])
+    store = stores.VitroStore.create(tmp_path / "a" / "b", namespaces=["http://x/", "urn:", "http://x/"])
     assert snapshot(tmp_path / "a" / "b") == {
         b"file_storage_root": None,
         NAMES.encode(): b"a = http://x/\nb = urn:\n",

@@ -86,6 +86,6 @@ def init_command(
         raise CallError(f"--layout: a store of kind {kind} uses the layout {OWN[kind]}, not {chosen.name}")
     if kind == "ocfl" and chosen is None:
         raise CallError("an OCFL storage root needs a layout; add --layout, for example --layout 0003")
-    store = stores.create(kind, path, chosen, **options)
+    store = stores.store_class(kind).create(path, chosen, **options)
     say(f"{os.fsdecode(path)}: created an empty store of kind {store.kind}")
     return 0

@@ -159,7 +159,8 @@ def open_store(
         options["ignore"] = ignore
     if kind == "ocfl" and undeclared:
         options["undeclared"] = True
-    return stores.open(path, found, **options)
+    store: Store = stores.store_class(found)(path, **options)
+    return store
 
 
 def ocfl_root(store: Store, what: str, instead: str) -> OcflRoot:

@@ -39,7 +39,7 @@ from pressmark.fs.moves import prune_empty_parents, rename_new, replace_director
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside, scan
-from pressmark.layouts import Layout, layout as layout_by_name
+from pressmark.layouts import Layout, as_layout, layout as layout_by_name
 from pressmark.reports import Report
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_object import BagObject
@@ -84,7 +84,7 @@ class BagFolder(WalkedStore):
     :param path: the directory that contains the bags
     :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for the folder's own setting, otherwise
         ``layout`` with a layout and ``external`` without
-    :param layout: maps identifiers to the paths of bags
+    :param layout: maps identifiers to the paths of bags; a layout or its name
     :param algorithms: algorithms of the manifests of new bags; also an attribute
     :param info: more elements for the bag-info.txt of new bags
     :param ignore: globs of names to ignore outside of bags
@@ -102,7 +102,7 @@ class BagFolder(WalkedStore):
         path: Path,
         *,
         identifiers: Literal["external", "name", "layout"] | None = None,
-        layout: Layout | None = None,
+        layout: Layout | str | None = None,
         algorithms: Iterable[str] = ("sha512",),
         info: Mapping[str, str] | None = None,
         ignore: Sequence[str] = (),
@@ -115,6 +115,7 @@ class BagFolder(WalkedStore):
                 raise StoreError(self._base, f"{what}; specify the directory that contains the bags")
             if is_bag_directory(self._base):
                 raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")
+        layout = as_layout(layout)
         said = read_config(self._base)
         #: Whether the caller has specified the layout.
         self.layout_is_given = layout is not None
@@ -131,24 +132,27 @@ class BagFolder(WalkedStore):
     def create(
         cls,
         path: Path,
-        layout: Layout | None = None,
+        layout: Layout | str | None = None,
         *,
         identifiers: Literal["external", "name", "layout"] | None = None,
-        **options: Any,
+        algorithms: Iterable[str] = ("sha512",),
+        info: Mapping[str, str] | None = None,
+        ignore: Sequence[str] = (),
     ) -> BagFolder:
         """Create an empty folder in a directory that is empty or does not exist, and open it.
 
-        :param layout: maps identifiers to the paths of bags
-        :param options: arguments of the class
+        The parameters are those of the class.
+
         :raises StoreError: the directory is not empty or cannot be written, or ``identifiers`` does not fit the layout
         """
         base = encode_path(path)
+        layout = as_layout(layout)
         wanted = identifiers or ("layout" if layout is not None else "external")
         check_identifiers(base, wanted, layout)
         with store_errors(base):
             cls._create_directory(base)
             write_config(base, wanted, layout)
-        return cls(path, identifiers=identifiers, layout=layout, **options)
+        return cls(path, identifiers=identifiers, layout=layout, algorithms=algorithms, info=info, ignore=ignore)
 
     # --- all bags -----------------------------------------------------------------------------------------------------
 

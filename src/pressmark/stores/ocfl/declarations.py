@@ -243,7 +243,7 @@ def _clear_unfinished(root: bytes) -> None:
     try:
         entries = scan(root, follow=False)
     except NotADirectoryError:
-        raise StoreError(root, "not a directory; specify another path") from None
+        raise StoreError(root, "not a directory; specify a directory that is empty or does not exist") from None
     folders = []
     if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]

@@ -38,7 +38,7 @@ from pressmark.stores.objects import (
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
-from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
+from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot, check_user
 from pressmark.stores.store_change import Removal
 from pressmark.threads import resolve_threads
 
@@ -200,7 +200,7 @@ class OcflRoot(StorageRoot):
         """
         if mode == "hardlink":
             raise StoreError(self.root, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
-        self._check_user(user)
+        check_user(self._root, user)
         if created is not None:
             from pressmark.stores.ocfl.inventory_rules import is_date_time  # not needed without a date
 

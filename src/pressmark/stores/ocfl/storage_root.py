@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.layouts import HashAndIdNTuple, Layout
+from pressmark.layouts import HashAndIdNTuple, Layout, as_layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import check_identifier, object_errors, store_errors
 from pressmark.stores.objects import OnProblem, Path, StoreObject, encode_path
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
 
-__all__ = ["FoundInventory", "StorageRoot"]
+__all__ = ["FoundInventory", "StorageRoot", "check_user"]
 
 _INVENTORY = encode_fs(INVENTORY)
 # ocfl-java 2.2.3 writes the first hex digit of characters with three bytes or more in upper case.
@@ -69,11 +69,36 @@ class FoundInventory(NamedTuple):
     data: bytes
 
 
+def check_user(root: str | bytes, user: Mapping[str, str] | None) -> None:
+    """Check the user of a version.
+
+    :raises StoreError: OCFL does not allow it
+    """
+    if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
+        raise StoreError(root, "invalid user; specify a name (--user) and optionally --user-address")
+
+
+def _checked_options(
+    root: bytes, algorithm: str, user: Mapping[str, str] | None, content_paths: Layout | str | None
+) -> Layout | None:
+    """Check options of new versions, and return the layout of content paths.
+
+    :raises StoreError: an option is invalid
+    """
+    if algorithm not in ALGORITHMS:
+        raise StoreError(root, f"digest algorithm {quoted(algorithm)} not allowed; use sha512 or sha256")
+    layout = as_layout(content_paths)
+    if layout is not None and not layout.name.startswith("0011"):
+        raise StoreError(root, f"{layout.name} does not map content paths; use 0011")
+    check_user(root, user)
+    return layout
+
+
 class StorageRoot(Store):
     """An OCFL storage root: its version, its layout, and the objects in it.
 
-    :param root: its directory
-    :param layout: places the objects instead of the layout in ``ocfl_layout.json``
+    :param path: its directory
+    :param layout: a layout or its name; places the objects instead of the layout in ``ocfl_layout.json``
     :param algorithm: of new objects' digests: ``sha512`` or ``sha256``
     :param user: ``name`` and ``address`` (a URI) of the user who creates versions
     :param message: the default message of new versions
@@ -91,25 +116,22 @@ class StorageRoot(Store):
 
     def __init__(
         self,
-        root: Path,
+        path: Path,
         *,
-        layout: Layout | None = None,
+        layout: Layout | str | None = None,
         algorithm: str = "sha512",
         user: Mapping[str, str] | None = None,
         message: str | None = "Stored by pressmark",
-        content_paths: Layout | None = None,
+        content_paths: Layout | str | None = None,
         durable: bool = True,
         undeclared: bool = False,
         storage: Storage | None = None,
     ) -> None:
-        self._root = encode_path(root)
+        self._root = encode_path(path)
         self.root = os.fsdecode(self._root)
         self.storage = storage or LocalStorage(self._root)
-        if algorithm not in ALGORITHMS:
-            raise StoreError(self.root, f"digest algorithm {quoted(algorithm)} not allowed; use sha512 or sha256")
-        if content_paths is not None and not content_paths.name.startswith("0011"):
-            raise StoreError(self.root, f"{content_paths.name} does not map content paths; use 0011")
-        self._check_user(user)
+        content_paths = _checked_options(self._root, algorithm, user, content_paths)
+        layout = as_layout(layout)
         self.layout = layout
         self.layout_is_given = layout is not None
         self.read_declaration()
@@ -129,35 +151,35 @@ class StorageRoot(Store):
     @classmethod
     def create(
         cls,
-        root: Path,
-        layout: Layout | None = None,
+        path: Path,
+        layout: Layout | str,
         *,
         version: str = VERSIONS[0],
         description: str | None = None,
-        **options: Any,
+        algorithm: str = "sha512",
+        user: Mapping[str, str] | None = None,
+        message: str | None = "Stored by pressmark",
+        content_paths: Layout | str | None = None,
+        durable: bool = True,
     ) -> Self:
-        """Create an empty storage root.
+        """Create an empty storage root in a directory that is empty or does not exist, and open it.
 
-        :param root: a directory that is empty or does not exist
-        :param layout: layout of its objects; required
+        The other parameters are those of the class.
+
+        :param layout: a layout or its name, such as ``0003``
         :param version: version of OCFL
         :param description: description of the layout, for ``ocfl_layout.json``
-        :param options: as for :class:`StorageRoot`
-        :raises StoreError: the root cannot be created
+        :raises StoreError: the directory is not empty or cannot be written, or an argument is invalid
+        :raises LayoutConfigError: unknown layout
         """
-        if layout is None:
-            raise StoreError(os.fspath(root), "an OCFL storage root needs a layout; specify one, such as --layout 0003")
-        with store_errors(os.fspath(root)):
-            create_root(encode_path(root), layout, version, description)
-        return cls(root, **options)
-
-    def _check_user(self, user: Mapping[str, str] | None) -> None:
-        """Check the user of a version.
-
-        :raises StoreError: OCFL does not allow it
-        """
-        if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
-            raise StoreError(self.root, "invalid user; specify a name (--user) and optionally --user-address")
+        chosen = as_layout(layout)
+        if chosen is None:
+            raise TypeError("layout: expected a layout or its name, such as 0003, not None")
+        root = encode_path(path)
+        _checked_options(root, algorithm, user, content_paths)  # before anything is created
+        with store_errors(root):
+            create_root(root, chosen, version, description)
+        return cls(path, algorithm=algorithm, user=user, message=message, content_paths=content_paths, durable=durable)
 
     # --- paths --------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_new, replace_directory
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.trees import longest_inside
-from pressmark.layouts import Layout, Pairtree, pairtree_dialects as dialects
+from pressmark.layouts import Layout, Pairtree, as_layout, pairtree_dialects as dialects
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, check_source
@@ -87,7 +87,7 @@ class PairtreeStore(WalkedStore):
         self,
         path: Path,
         *,
-        encapsulation: str = "id",
+        encapsulation: str | Callable[[str], str] = "id",
         prefix_required: bool = True,
         links: Literal["follow", "refuse"] = "follow",
         dialect: str | None = None,
@@ -108,22 +108,40 @@ class PairtreeStore(WalkedStore):
         self.walk = Walk(self._base, self.layout, dialect=dialect, follow=self._follow, ignore=ignore)
 
     @classmethod
-    def create(cls, path: Path, layout: Layout | None = None, *, prefix: str = "", **options: object) -> PairtreeStore:
+    def create(
+        cls,
+        path: Path,
+        layout: Layout | str | None = None,
+        *,
+        prefix: str | None = None,
+        encapsulation: str | Callable[[str], str] | None = None,
+        prefix_required: bool | None = None,
+        links: Literal["follow", "refuse"] = "follow",
+        ignore: Sequence[str] = (),
+        durable: bool = True,
+    ) -> PairtreeStore:
         """Create an empty Pairtree in a directory that is empty or does not exist, and open it.
 
-        :param layout: a :class:`pressmark.Pairtree` whose prefix and encapsulation are used
+        The other parameters are those of the class.
+
+        :param layout: a :class:`pressmark.Pairtree` or its name, with settings such as ``pairtree:prefix=ark:/13030/``;
+            the values of the parameters that are :data:`None`
         :param prefix: the common prefix of all identifiers, omitted from paths (section 4)
-        :param options: arguments of the class
         :raises StoreError: the directory is not empty, or cannot be written
+        :raises LayoutConfigError: unknown layout
         """
-        if layout is not None:
-            if not isinstance(layout, Pairtree):
-                raise StoreError(encode_path(path), f"a Pairtree uses the layout pairtree, not {layout.name}")
-            layout.check_plain()
-            prefix = prefix or layout.prefix
-            options = {"encapsulation": layout.encapsulation, "prefix_required": layout.prefix_required, **options}
         base = encode_path(path)
-        data = encoded_prefix(base, prefix)  # before anything is created
+        pairtree = as_layout(layout) or Pairtree()
+        if not isinstance(pairtree, Pairtree):
+            raise StoreError(base, f"a Pairtree uses the layout pairtree, not {pairtree.name}")
+        pairtree.check_plain()
+        prefix = pairtree.prefix if prefix is None else prefix
+        data = encoded_prefix(base, prefix)  # like the next line, before anything is created
+        pairtree = Pairtree(
+            prefix,
+            pairtree.encapsulation if encapsulation is None else encapsulation,
+            pairtree.prefix_required if prefix_required is None else prefix_required,
+        )
         with store_errors(base):
             cls._create_directory(base)
             if prefix_of(base) not in ("", prefix):
@@ -135,7 +153,14 @@ class PairtreeStore(WalkedStore):
             # Last, because this makes the directory a Pairtree.
             os.mkdir(os.path.join(base, encode_fs(ROOT)))
             flush_directory(base)
-        return cls(path, **options)  # type: ignore[arg-type]
+        return cls(
+            path,
+            encapsulation=pairtree.encapsulation,
+            prefix_required=pairtree.prefix_required,
+            links=links,
+            ignore=ignore,
+            durable=durable,
+        )
 
     # --- all objects --------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, is_blocked, too_long
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import scan
-from pressmark.layouts import Layout, Vitro
+from pressmark.layouts import Layout, Vitro, as_layout
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
@@ -138,16 +138,26 @@ class VitroStore(WalkedStore):
 
     @classmethod
     def create(
-        cls, path: Path, layout: Layout | None = None, *, namespaces: Iterable[str] = (), **options: Any
+        cls,
+        path: Path,
+        layout: Layout | str | None = None,
+        *,
+        namespaces: Iterable[str] = (),
+        encoding: str = "utf-8",
+        ignore: Sequence[str] = (),
+        durable: bool = True,
     ) -> VitroStore:
         """Create an empty Vitro store in a directory that is empty or does not exist, and open it.
 
-        :param layout: a :class:`pressmark.Vitro` whose prefixes and namespaces are used
+        The other parameters are those of the class.
+
+        :param layout: a :class:`pressmark.Vitro` whose prefixes and namespaces are used, or its name
         :param namespaces: additional namespaces; each gets the first free letter (section "Namespaces")
-        :param options: arguments of the class
         :raises StoreError: the directory is not empty or cannot be written, or a namespace is invalid
+        :raises LayoutConfigError: unknown layout
         """
         from_layout: Mapping[str, str] = {}
+        layout = as_layout(layout)
         if layout is not None:
             if not isinstance(layout, Vitro):
                 raise StoreError(encode_path(path), f"a Vitro store uses the layout vitro, not {layout.name}")
@@ -167,7 +177,7 @@ class VitroStore(WalkedStore):
                 # Last, because this makes the directory a store.
                 os.mkdir(os.path.join(base, encode_fs(ROOT)))
             flush_directory(base)
-        return cls(path, **options)
+        return cls(path, encoding=encoding, ignore=ignore, durable=durable)
 
     def declare(self, *namespaces: str) -> None:
         """Declare namespaces that the store does not have; each gets the first free letter.
