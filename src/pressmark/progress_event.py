@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark.errors import Cancelled
 
-__all__ = ["Progress", "ProgressEvent"]
+__all__ = ["EventListener", "Progress", "ProgressEvent"]
 
 
 class ProgressEvent(NamedTuple):
@@ -82,5 +82,23 @@ class Progress:
             self.stage, self.done, self.bytes, self.failed, self.total, self.total_bytes = event
             if self._on_change is not None:
                 self._on_change(self)
+        self._refuse_cancelled()
+
+    def _refuse_cancelled(self) -> None:
         if self._is_cancelled:
             raise Cancelled
+
+
+class EventListener(Progress):
+    """The progress of a call that passes all its events to a function: problems when they are found, and others.
+
+    :param function: called with each event, in the thread of the call
+    """
+
+    def __init__(self, function: Callable[[Any], object]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __call__(self, event: object) -> None:
+        self._function(event)
+        self._refuse_cancelled()

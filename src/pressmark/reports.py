@@ -19,6 +19,7 @@ __all__ = [
     "Problem",
     "Progress",
     "ProgressEvent",
+    "RepairStep",
     "Report",
     "counts_of",
 ]
@@ -148,16 +149,31 @@ class Kinds(dict[str, Kind]):
         )
 
 
+class RepairStep(NamedTuple):
+    """One change that a repair made, or would make.
+
+    :ivar action: a stable word: ``encapsulate``, ``finish``, ``prune``, ``remove``, …
+    :ivar path: the changed path, relative to the store's root
+    :ivar names: names moved or removed there
+    """
+
+    action: str
+    path: bytes
+    names: tuple[bytes, ...] = ()
+
+
 @dataclass(repr=False)
 class Report:
     """The result of a check.
 
     :ivar problems: the problems, in the order in which they were found
     :ivar counts: the numbers of checked files, bytes, and so on, by name
+    :ivar steps: of a repair: the changes that it made, or would make
     """
 
     problems: list[Problem] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    steps: list[RepairStep] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:

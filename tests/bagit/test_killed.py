@@ -38,6 +38,7 @@ sys.path.append({str(Path(__file__).parents[1])!r})
 from pressmark.bagit.bag import create, make_bag
 from pressmark.bagit.bag import make_bag, update
 from pressmark.errors import BagError
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 path = sys.argv[1]
 day = datetime.date(2026, 11, 21)
@@ -58,7 +59,7 @@ def say(event):
         os.write(1, stage.encode() + b"\\n")
 os.write(1, b"begin\\n")
 """
-TERMS = "date=day, on_event=say)"
+TERMS = "date=day, progress=EventListener(say))"
 IN_PLACE = BEGIN + 'make_bag(path, algorithms=["sha512", "md5"], info={"X": "y"}, ' + TERMS
 ELSEWHERE = BEGIN + 'create(path + "/s", path + "/t", algorithms=["sha512", "md5"], info={"X": "y"}, ' + TERMS
 UPDATE = BEGIN + 'update(path, add="sha256", drop="md5", accept=["added", "removed", "changed"], ' + TERMS

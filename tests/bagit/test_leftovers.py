@@ -17,6 +17,7 @@ from pressmark.bagit.changes import Event
 from pressmark.bagit.changes.bag_changes import is_decided, recover
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 
 from .bags import tree
@@ -108,7 +109,7 @@ def contents(files: dict[str, str]) -> dict[bytes, bytes]:
 def create_again(source: Path) -> list[Event]:
     """Make the call that was killed."""
     events: list[Event] = []
-    make_bag(source, info={"X": "y"}, algorithms=["md5"], date=DAY, on_event=events.append)
+    make_bag(source, info={"X": "y"}, algorithms=["md5"], date=DAY, progress=EventListener(events.append))
     return events
 
 
@@ -146,7 +147,7 @@ def test_an_update_is_finished(tmp_path: Path) -> None:
     bag = write(tmp_path / "s", UPDATING)
     assert not validate(bag).ok
     events: list[Event] = []
-    found = update(bag, add="sha1", date=DAY, on_event=events.append)
+    found = update(bag, add="sha1", date=DAY, progress=EventListener(events.append))
     assert (found.algorithms, events) == (("md5", "sha1"), [ProgressEvent("recover")])
     assert flaws(bag) == []
     assert not (bag / STAGING).exists()

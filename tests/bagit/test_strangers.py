@@ -13,6 +13,7 @@ from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes.bag_changes import BagChange
 from pressmark.errors import BagError
+from pressmark.progress_event import EventListener
 from support.events import at
 from support.users import OTHER, as_user, needs_users, shared_folder
 
@@ -65,7 +66,7 @@ def test_a_forged_bag_is_not_announced(tmp_path: Path, source: Path) -> None:
         os.makedirs(f"{HIDDEN}/bag/data")
 
     with pytest.raises(BagError):
-        create(source, shared / "t", on_event=at("move", lambda: as_user(OTHER, shared, forge)))
+        create(source, shared / "t", progress=EventListener(at("move", lambda: as_user(OTHER, shared, forge))))
     assert not (shared / "t").exists()
 
 
@@ -82,7 +83,7 @@ def test_a_hidden_directory_that_is_exchanged(tmp_path: Path, source: Path, stag
         os.makedirs(f"{HIDDEN}/bag/data/sub", 0o777)
         os.mkdir(f"{HIDDEN}/tags", 0o777)
 
-    create(source, shared / "t", on_event=at(stage, lambda: as_user(OTHER, shared, forge)))
+    create(source, shared / "t", progress=EventListener(at(stage, lambda: as_user(OTHER, shared, forge))))
     assert flaws(shared / "t") == []
     assert {path.stat().st_uid for path in (shared / "t").rglob("*")} == {0}
     assert (shared / "t" / "data" / "sub" / "b").read_bytes() == b"2" * 3000
@@ -107,7 +108,11 @@ def test_the_hidden_directory_is_private(tmp_path: Path, source: Path) -> None:
     seen = []
     old = os.umask(0o002)
     try:
-        create(source, tmp_path / "t", on_event=at("move", lambda: seen.append((tmp_path / HIDDEN).stat().st_mode)))
+        create(
+            source,
+            tmp_path / "t",
+            progress=EventListener(at("move", lambda: seen.append((tmp_path / HIDDEN).stat().st_mode))),
+        )
     finally:
         os.umask(old)
     assert [stat.S_IMODE(mode) for mode in seen] == [0o700]
@@ -152,6 +157,6 @@ def test_errors_name_paths(tmp_path: Path, source: Path) -> None:
         os.mkdir(tmp_path / HIDDEN / "bag" / "bag-info.txt")
 
     with pytest.raises(BagError) as caught:
-        create(source, tmp_path / "t", on_event=at("tag", block))
+        create(source, tmp_path / "t", progress=EventListener(at("tag", block)))
     assert str(tmp_path / HIDDEN / "bag" / "bag-info.txt") in str(caught.value)
     assert sorted(os.listdir(tmp_path)) == ["s"]

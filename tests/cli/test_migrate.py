@@ -651,7 +651,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
         Path(plan.work, "begun.json").write_text("{}")
-        how["on_event"](ProgressEvent("run", items=2, bytes=4, of_items=3, of_bytes=6))
+        how["progress"](ProgressEvent("run", items=2, bytes=4, of_items=3, of_bytes=6))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(migrate, "run", interrupted)
@@ -661,7 +661,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     assert result.stderr == f"pressmark: interrupted; {ending}"
 
     def lost(plan: migrate.Plan, **how: Any) -> migrate.Run:
-        how["on_event"](ProgressEvent("run", items=2, bytes=4, of_items=3, of_bytes=6))
+        how["progress"](ProgressEvent("run", items=2, bytes=4, of_items=3, of_bytes=6))
         raise JobError("tcp://x", "the connection to the Dask scheduler is lost")
 
     monkeypatch.setattr(migrate, "run", lost)

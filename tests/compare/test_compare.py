@@ -16,6 +16,7 @@ from pressmark import stores
 from pressmark.compare import KINDS, Comparison, LayoutResult, compare
 from pressmark.errors import SpillError
 from pressmark.layouts import blocks, streams as lines
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 from support.implementations import Implementation, use
 
@@ -400,7 +401,7 @@ def test_implementations_agree(pair: tuple[Implementation, Implementation]) -> N
 def test_events(implementation: Implementation) -> None:
     """Events for each block and each layout."""
     events: list[ProgressEvent] = []
-    compare(["a", "b"], [LAYOUTS["0002"], LAYOUTS["0003 3x3"]], on_event=events.append)
+    compare(["a", "b"], [LAYOUTS["0002"], LAYOUTS["0003 3x3"]], progress=EventListener(events.append))
     assert events == [
         ProgressEvent("read", items=2),
         ProgressEvent("map", items=2, of_items=2),

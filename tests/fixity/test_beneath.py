@@ -17,6 +17,7 @@ from pressmark.fixity import Ledger, Outcome, hash_file, hash_files, hasher as h
 from pressmark.fixity.hasher import READ_SIZE
 from pressmark.fs import beneath as ways_module
 from pressmark.fs.beneath import KEPT
+from pressmark.progress_event import EventListener
 from support.implementations import Implementation, use
 from support.replacing import Opened, exchanging
 
@@ -238,7 +239,7 @@ def test_ledger(implementation: Implementation, root: Path, tmp_path: Path) -> N
                 found = hash_files(
                     walk(".", beneath=beneath),
                     ["sha512"],
-                    on_event=events.append,
+                    progress=EventListener(events.append),
                     ledger=ledger,
                     beneath=beneath,
                 )

@@ -23,6 +23,7 @@ from pressmark.errors import AlgorithmError
 from pressmark.fixity import outcomes, pool
 from pressmark.fixity.copying import copy_files
 from pressmark.fixity.hasher import READ_SIZE
+from pressmark.progress_event import EventListener
 from support.implementations import Implementation
 
 SMALL, LONG = 5000, 3 * READ_SIZE + 17
@@ -194,7 +195,7 @@ def test_no_digests(implementation: Implementation, tmp_path: Path, mode: str) -
     for folder, count in (("few", 2), ("many", 30)):
         tasks = tasks_of(make(tmp_path / folder, (30_000,) * count), tmp_path / f"t-{folder}")
         events: list[Any] = []
-        found = copied(tasks, (), mode=mode, on_event=events.append)
+        found = copied(tasks, (), mode=mode, progress=EventListener(events.append))
         assert [(one.path, one.digests, one.size, one.ok) for one in found] == [
             (source, {}, 30_000, True) for _copy, source, _target in tasks
         ]

@@ -19,6 +19,7 @@ from pressmark.fixity.copying import Copying, copy_files
 from pressmark.fixity.hasher import LARGE, OpenOptions, transfer
 from pressmark.fixity.outcomes import Content, require_written
 from pressmark.fixity.pool import hash_tasks
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 from support.implementations import PURE, Implementation, use
 
@@ -100,7 +101,7 @@ def test_events(tmp_path: Path) -> None:
     """Events announce the copy mode and the progress."""
     paths = make(tmp_path / "s", (10, 20, 30))
     events: list[Any] = []
-    list(copy_files(jobs(paths, tmp_path / "t"), ("md5",), on_event=events.append))
+    list(copy_files(jobs(paths, tmp_path / "t"), ("md5",), progress=EventListener(events.append)))
     assert events[0] == Copying("copy")
     assert events[-1] == ProgressEvent(items=3, bytes=60)
     assert list(copy_files([], ("md5",), mode="auto")) == []
@@ -159,7 +160,7 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for mode in ("reflink", "auto"):
         asked.clear()
         events: list[Any] = []
-        outcomes = copied(jobs(paths, tmp_path / mode), ("md5",), mode=mode, on_event=events.append)
+        outcomes = copied(jobs(paths, tmp_path / mode), ("md5",), mode=mode, progress=EventListener(events.append))
         assert events[0] == Copying("reflink")
         assert [outcome.digests for outcome in outcomes] == [
             {"md5": expected(content(number, size), "md5")} for number, size in enumerate((10, 20_000))

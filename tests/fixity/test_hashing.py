@@ -29,6 +29,7 @@ from pressmark.fixity import (
     walk,
 )
 from pressmark.fixity.hasher import OpenOptions, transfer
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 from support.implementations import NATIVE, Implementation, native_is_missing, use
 from support.processes import run_python
@@ -313,7 +314,7 @@ def test_order_with_a_slow_first_file(implementation: Implementation, tmp_path: 
 def test_events(implementation: Implementation, tree: list[str]) -> None:
     """The last progress counts all files and bytes."""
     events: list[Any] = []
-    list(hash_files([*tree, "nowhere"], ["sha512"], threads=2, on_event=events.append))
+    list(hash_files([*tree, "nowhere"], ["sha512"], threads=2, progress=EventListener(events.append)))
     assert events[-1] == ProgressEvent(items=len(tree) + 1, bytes=sum(SIZES), failed=1)
 
 

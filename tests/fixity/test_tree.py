@@ -127,13 +127,10 @@ def test_excluded_names(tmp_path: Path) -> None:
     make(tmp_path, "a", "b.tmp", "c/.DS_Store", "c/d.tmp/e", "c/f", "x.tmp")
     (tmp_path / "g.tmp").symlink_to("a")
     for root in (str(tmp_path), os.fsencode(tmp_path)):
-        excluded: list[str] = []
-        found = walk(
-            root,
-            exclude=["*.tmp", ".DS_Store"],
-            on_excluded=lambda path: excluded.append(os.fsdecode(path)),  # noqa: B023
-        )
+        left_out: list[str | bytes] = []
+        found = walk(root, exclude=["*.tmp", ".DS_Store"], excluded=left_out)
         assert [os.path.relpath(os.fsdecode(path), tmp_path) for path in found] == ["a", "c/f"]
+        excluded = list(map(os.fsdecode, left_out))
         assert [os.path.relpath(path, tmp_path) + path[len(path.rstrip("/")) :] for path in excluded] == [
             *("b.tmp", "g.tmp", "x.tmp", "c/.DS_Store", "c/d.tmp/"),
         ]
@@ -163,17 +160,17 @@ def test_directories_that_link_to_each_other(tmp_path: Path) -> None:
         for other in numbers:
             if other != one:
                 (tmp_path / str(one) / f"to-{other}").symlink_to(f"../{other}")
-    excluded: list[str] = []
+    excluded: list[str | bytes] = []
     found = [
         os.path.relpath(os.fsdecode(path), tmp_path)
-        for path in walk(tmp_path, once=True, on_excluded=lambda path: excluded.append(os.fsdecode(path)))
+        for path in walk(tmp_path, once=True, excluded=excluded)
         if not isinstance(path, Outcome)
     ]
     assert {f"{one}/file" for one in numbers} <= set(found)
     assert {os.path.realpath(tmp_path / path) for path in found} == {str(tmp_path / f"{one}/file") for one in numbers}
     assert len(found) <= 2 * len(numbers)
     assert excluded
-    assert all(path.endswith("/") for path in excluded)
+    assert all(os.fsdecode(path).endswith("/") for path in excluded)
 
 
 @posix
@@ -183,10 +180,8 @@ def test_several_links_to_a_directory(tmp_path: Path) -> None:
     for name in ("a", "z"):
         (tmp_path / "t" / name).symlink_to("m")
         (tmp_path / "t" / f"{name}-other").symlink_to("../other")
-    excluded: list[str] = []
-    found = walk(
-        tmp_path / "t", once=True, on_excluded=lambda path: excluded.append(os.path.basename(os.fsdecode(path)[:-1]))
-    )
+    excluded: list[str | bytes] = []
+    found = walk(tmp_path / "t", once=True, excluded=excluded)
     assert [os.path.relpath(os.fsdecode(path), tmp_path / "t") for path in found] == ["a/x", "a-other/y", "m/x"]
-    assert excluded == ["z", "z-other"]
+    assert [os.path.basename(os.fsdecode(path)[:-1]) for path in excluded] == ["z", "z-other"]
     assert list(walk(tmp_path / "t", links="skip")) == [str(tmp_path / "t" / "m" / "x")]

@@ -61,7 +61,8 @@ def test_the_name_of_a_list(implementation: Implementation, tmp_path: Path, name
         with check_manifest(tmp_path / spelling, files) as check:
             assert check.algorithms == [(used,)]
             assert check.other_algorithms == (others if spelling == "SUMS" else ())
-            states = {one.state for one in check.verify(on_doubt=lambda spelling=spelling: doubts.append(spelling))}
+            states = {one.state for one in check.verify()}
+            doubts += [spelling] * check.is_doubtful
         assert states == {"ok" if used == name else "changed"}
     assert doubts == ([] if name == usual else ["SUMS"])
 
@@ -201,8 +202,8 @@ def test_excluded_names(tmp_path: Path) -> None:
     (tmp_path / "listed.tmp").write_bytes(b"b")
     (tmp_path / "new.tmp").write_bytes(b"")
     (tmp_path / "new").write_bytes(b"")
-    excluded: list[bytes] = []
-    found = verify(known, tmp_path, exclude=["*.tmp"], on_excluded=lambda path: excluded.append(os.fsencode(path)))
+    excluded: list[str | bytes] = []
+    found = verify(known, tmp_path, exclude=["*.tmp"], excluded=excluded)
     states = {verdict.path: verdict.state for verdict in found if not verdict.ok}
     assert states == {b"listed.tmp": "changed", b"new": "new"}
     assert excluded == [os.fsencode(tmp_path / "new.tmp")]

@@ -22,6 +22,7 @@ from pressmark.migrate.entry import SOURCE_KEPT
 from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 from pressmark.stores.ocfl.writing import bulk_writer as ocfl_bulk_writer
 
@@ -87,9 +88,9 @@ def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, monkeypatch: pyte
     events: list[ProgressEvent] = []
     if workers == "executor":
         with ThreadPoolExecutor(2) as executor:
-            run = migrate.run(plan, executor=executor, on_event=events.append)
+            run = migrate.run(plan, executor=executor, progress=EventListener(events.append))
     else:
-        run = migrate.run(plan, workers=2, threads=workers == "threads", on_event=events.append)
+        run = migrate.run(plan, workers=2, threads=workers == "threads", progress=EventListener(events.append))
     check(run, pairtree, tmp_path / "root")
     assert [one.stage for one in events] == ["run"] * (plan.chunks + 1) + ["merge"]
     assert events[-2].items == events[-2].of_items == 12
@@ -101,8 +102,8 @@ def test_progress_within_a_chunk(pairtree: Path, tmp_path: Path, monkeypatch: py
     plan = to_ocfl(pairtree, tmp_path / "root", objects=100, move=True)
     assert plan.chunks == 1
     events: list[ProgressEvent] = []
-    run = migrate.run(plan, threads=True, on_event=events.append)
-    migrate.verify(run.plan, threads=True, on_event=events.append)
+    run = migrate.run(plan, threads=True, progress=EventListener(events.append))
+    migrate.verify(run.plan, threads=True, progress=EventListener(events.append))
     for phase in ("run", "remove", "verify"):
         counts = [one.items for one in events if one.stage == phase]
         assert counts == [*range(13), 12][: len(counts)], phase

@@ -64,14 +64,15 @@ def sources(folder: Path) -> dict[str, Any]:
 
 def ingest(store: Store, folder: Path, told: socket.socket | None = None) -> list[IngestResult[StoreObject]]:
     """Store all objects, and report each to the parent process, by a call that is no change of a disk."""
-    results: list[IngestResult[StoreObject]] = []
 
-    def on_result(result: IngestResult[StoreObject]) -> None:
-        results.append(result)
-        if told is not None:
-            told.send(f"{'failed' if result.error else 'stored'} {result.identifier}\n".encode())
+    class Told(list[IngestResult[StoreObject]]):
+        def append(self, result: IngestResult[StoreObject]) -> None:
+            super().append(result)
+            if told is not None:
+                told.send(f"{'failed' if result.error else 'stored'} {result.identifier}\n".encode())
 
-    with store.ingest(on_result=on_result, max_objects=BATCH, max_seconds=60) as batch:
+    results = Told()
+    with store.ingest(results=results, max_objects=BATCH, max_seconds=60) as batch:
         batch.put_all(sources(folder).items())
     return results
 

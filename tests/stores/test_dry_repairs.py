@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pressmark import layout, stores
+from pressmark.progress_event import EventListener
 from pressmark.reports import Report
 from support.trees import snapshot, write
 
@@ -163,14 +164,14 @@ def check_repair(kind: str, pattern: Path, damages: Sequence[Damage]) -> None:
         open_store = partial(stores.open, root, kind)
         before = snapshot(root)
         planned: list[object] = []
-        expected = open_store().repair(dry_run=True, on_event=planned.append)
+        expected = open_store().repair(dry_run=True, progress=EventListener(planned.append))
         assert snapshot(root) == before
         done: list[object] = []
-        report = open_store().repair(on_event=done.append)
+        report = open_store().repair(progress=EventListener(done.append))
         assert planned == done
         assert remaining(expected) == remaining(report)
         assert expected.counts.get("repaired") == report.counts.get("repaired")
         after = snapshot(root)
-        again = open_store().repair(on_event=lambda step: pytest.fail(f"second repair: {step}"))
+        again = open_store().repair(progress=EventListener(lambda step: pytest.fail(f"second repair: {step}")))
         assert snapshot(root) == after
         assert remaining(again) == remaining(report)

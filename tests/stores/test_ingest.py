@@ -52,7 +52,7 @@ def test_objects_in_order(store: Store, source: Path) -> None:
     """Objects are stored, their results come in order, and failed objects are among them with their errors."""
     store.put("b", source)
     results: list[Result] = []
-    with store.ingest(on_result=results.append, max_objects=3) as batch:
+    with store.ingest(results=results, max_objects=3) as batch:
         for identifier in ("a", "b", "\ud800", "c", "d", "c"):
             batch.put(identifier, source if identifier != "d" else source / "missing")
     assert [result.identifier for result in results] == ["a", "b", "\ud800", "c", "d", "c"]
@@ -75,7 +75,7 @@ def test_the_result_equals_that_of_put(store: Store, source: Path, tmp_path: Pat
     """An object is the same, whether it is stored alone or with others."""
     alone = created(store.kind, tmp_path / "alone")
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         batch.put("abc", source)
         batch.put(b"xyz", source / "name.bin")
     records = [alone.put("abc", source), alone.put(b"xyz", source / "name.bin")]
@@ -102,7 +102,7 @@ def test_many_at_once(tmp_path: Path, kind: str, implementation: Implementation)
     results: list[Result] = []
     with use(implementation):
         several.put(items[7][0], items[7][1])
-        with several.ingest(on_result=results.append, max_objects=290, max_seconds=60) as batch:
+        with several.ingest(results=results, max_objects=290, max_seconds=60) as batch:
             batch.put_all([*items[:150], *items[:5], *items[150:]])
     expected = [name for name, _source in [*items[:150], *items[:5], *items[150:]]]
     assert [result.identifier for result in results] == expected
@@ -110,7 +110,7 @@ def test_many_at_once(tmp_path: Path, kind: str, implementation: Implementation)
     assert failed == [7, *range(150, 155), expected.index("empty")]
     kinds = [getattr(results[number].error, "kind", None) for number in failed]
     assert kinds == ["exists"] * 6 + ["io-error" if kind == "bags" else "source"]
-    with single.ingest(on_result=lambda _result: None) as batch:
+    with single.ingest(results=[]) as batch:
         for identifier, source in items:
             batch.put(identifier, source)
     assert list(several.objects()) == list(single.objects())
@@ -182,7 +182,7 @@ def test_the_error_of_the_block_comes_first(store: Store, source: Path) -> None:
 def test_flush(store: Store, source: Path) -> None:
     """After a flush, all objects are stored and reported."""
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         batch.put("a", source)
         batch.put("b", source)
         batch.flush()
@@ -195,7 +195,7 @@ def test_flush(store: Store, source: Path) -> None:
 def test_batches_are_bounded_in_time(store: Store, source: Path) -> None:
     """A batch that has waited for its time is published with the next object."""
     results: list[Result] = []
-    with store.ingest(on_result=results.append, max_seconds=0) as batch:
+    with store.ingest(results=results, max_seconds=0) as batch:
         for number in range(3):
             batch.put(str(number), source)
             assert len(results) == number + 1
@@ -206,7 +206,7 @@ def test_replacing(store: Store, source: Path) -> None:
     store.put("a", source)
     write(source.parent / "new", {"new.bin": b"new"})
     results: list[Result] = []
-    with store.ingest(replace=True, on_result=results.append) as batch:
+    with store.ingest(replace=True, results=results) as batch:
         for identifier, given in (("b", "in"), ("a", "new"), ("b", "new"), ("c", "new")):
             batch.put(identifier, source.parent / given)
     assert [(result.identifier, result.error) for result in results] == [(name, None) for name in "babc"]
@@ -289,7 +289,7 @@ def test_content_that_cannot_be_read(store: Store) -> None:
     closed.close()
     text: Any = io.StringIO("x")
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         for number, given in enumerate((Broken(), closed, text)):
             batch.put(str(number), {"name.bin": given})
     for result, reason in zip(
@@ -309,7 +309,7 @@ def test_content_without_a_name(tmp_path: Path, bare: Any) -> None:
     for kind in stores.KINDS:
         store = created(kind, tmp_path / kind)
         results: list[Result] = []
-        with store.ingest(on_result=results.append) as batch:
+        with store.ingest(results=results) as batch:
             batch.put("a", bare)
         with pytest.raises(ObjectError, match=r"without a file name; specify a mapping such as \{'name.bin'") as caught:
             store.put("a", bare)
@@ -334,7 +334,7 @@ def test_a_source_that_contains_the_store(tmp_path: Path, source: Path, kind: st
     write(tmp_path / "above", {"file": b"1"})
     store = created(kind, tmp_path / "above" / "store")
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         for identifier, given in (("a", source), ("b", tmp_path / "above"), ("c", source), ("d", tmp_path / "above")):
             batch.put(identifier, given)
     refused = "cannot copy a directory into itself"
@@ -349,7 +349,7 @@ def test_sources_are_not_read_for_existing_objects(store: Store) -> None:
     upload = io.BytesIO(b"new")
     store.put("a", {"name.bin": b"old"})
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         batch.put("a", {"name.bin": upload})
     assert isinstance(results[0].error, ObjectError)
     assert results[0].error.kind == "exists"
@@ -389,7 +389,12 @@ def test_content_is_flushed_before_names_before_results(
             yield moved
 
     monkeypatch.setattr(staging_writer.StagingWriter, "_move_all", moving)
-    with store.ingest(max_objects=2, on_result=lambda _result: events.append("result")) as batch:
+
+    class Told(list[Any]):
+        def append(self, _result: Any) -> None:
+            events.append("result")
+
+    with store.ingest(max_objects=2, results=Told()) as batch:
         for identifier in ("abcd", "efgh", "ijkl", "mnop"):
             batch.put(identifier, {"name.bin": identifier.encode()})
     assert len(events) % 2 == 0
@@ -411,7 +416,7 @@ def test_names_that_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(staging_writer, "flush_directories", failing)
 
     def ingest() -> None:
-        with store.ingest(on_result=results.append) as batch:
+        with store.ingest(results=results) as batch:
             batch.put("abcd", {"name.bin": b"x"})
 
     with pytest.raises(StoreError, match="Input/output error"):
@@ -456,7 +461,7 @@ def test_another_run_stores_the_object_first(tmp_path: Path, source: Path, kind:
     """An object that another run has stored meanwhile is not replaced, and the others are stored."""
     store = created(kind, tmp_path / "store")
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         for identifier in ("abcd", "efgh"):
             batch.put(identifier, source)
         stores.open(store.root).put("abcd", {"name.bin": b"theirs"})
@@ -474,7 +479,7 @@ def test_a_file_in_the_way(tmp_path: Path, source: Path, kind: str) -> None:
     path = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc"}.get(kind, "abcd")
     (tmp_path / "store" / path).write_bytes(b"a file")
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         for identifier in ("abcd", "efgh"):
             batch.put(identifier, source)
     assert isinstance(results[0].error, ObjectError)
@@ -495,7 +500,7 @@ def test_a_tree_with_links_and_other_objects(tmp_path: Path, source: Path) -> No
     assert not problems(tree)
     strict = stores.PairtreeStore(tmp_path / "store", links="refuse")
     results: list[Result] = []
-    with strict.ingest(on_result=results.append) as batch:
+    with strict.ingest(results=results) as batch:
         batch.put("abxy", source)
     assert isinstance(results[0].error, ObjectError)
     assert results[0].error.kind == "collision"
@@ -515,7 +520,7 @@ def test_another_file_system_within_a_tree(
 
     monkeypatch.setattr(walked_store, "rename_new", refused)
     results: list[Result] = []
-    with tree.ingest(on_result=results.append) as batch:
+    with tree.ingest(results=results) as batch:
         batch.put_all([("abce", source), ("abcf", source)])
     with pytest.raises(ObjectError) as caught:
         tree.put("abcg", source)
@@ -538,9 +543,10 @@ def test_excluded_names(store: Store, source: Path, tmp_path: Path, alone: bool)
         for identifier, given in (("abc", tmp_path / "junk"), ("plain", source), ("named", named)):
             records.append(store.put(identifier, given, exclude=globs))
     else:
-        with store.ingest(exclude=globs, on_result=lambda result: records.append(result.record)) as batch:
+        with store.ingest(exclude=globs, results=(results := [])) as batch:
             batch.put_all([("abc", tmp_path / "junk"), ("plain", source)])
             batch.put("named", named)
+        records = [result.record for result in results]
     excluded = [[found for found in record.problems if found.kind == "excluded"] for record in records]
     assert [[found.path for found in some] for some in excluded] == [
         [b".DS_Store", b"__MACOSX", b"sub/._a", b"sub/__MACOSX"],
@@ -560,7 +566,7 @@ def test_excluded_names_do_not_hide_errors(store: Store, source: Path, tmp_path:
     write(tmp_path / "linked", {".DS_Store": b"x"})
     (tmp_path / "linked" / "name.bin").symlink_to(source / "name.bin")
     results: list[Result] = []
-    with store.ingest(exclude=".DS_Store", on_result=results.append) as batch:
+    with store.ingest(exclude=".DS_Store", results=results) as batch:
         batch.put_all([("a", source), ("b", tmp_path / "linked"), ("c", source), ("b", source)])
     assert [getattr(result.error, "kind", None) for result in results] == [None, "source", None, None]
     assert "symbolic link" in str(results[1].error)

@@ -16,6 +16,7 @@ import pytest
 
 import pressmark
 from pressmark import stores
+from pressmark.progress_event import EventListener
 from pressmark.stores import RepairStep, Store
 from support.trees import snapshot, write
 
@@ -103,12 +104,12 @@ def test_a_private_directory_that_cannot_be_removed(store: Store, monkeypatch: p
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr("pressmark.fs.staging.remove_tree", refuse)
-    report = store.repair(on_event=removed.append)
+    report = store.repair(progress=EventListener(removed.append))
     assert "leftover" in {one.kind for one in report.problems}
     assert not [event for event in removed if isinstance(event, RepairStep)]
     assert staging.exists()
     monkeypatch.undo()
-    store.repair(on_event=removed.append)
+    store.repair(progress=EventListener(removed.append))
     assert "remove" in [event.action for event in removed if isinstance(event, RepairStep)]
     assert not staging.exists()
 
@@ -198,7 +199,7 @@ def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: s
     assert content(store) == {"g": b"new"}
     changes: list[object] = []
     if finisher == "repair":
-        store.repair(on_event=changes.append)
+        store.repair(progress=EventListener(changes.append))
         assert {one.action for one in changes if isinstance(one, RepairStep)} == {"finish", "remove"}
     else:
         FINISHERS[finisher](store, tmp_path)

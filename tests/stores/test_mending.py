@@ -14,6 +14,7 @@ import pytest
 import pressmark
 from pressmark import bagit, stores
 from pressmark.errors import StoreError
+from pressmark.progress_event import EventListener
 from pressmark.reports import Report
 from pressmark.stores import RepairStep, Store
 from support.trees import snapshot, write
@@ -61,7 +62,7 @@ def errors(report: Report) -> list[tuple[str, str]]:
 def mended(store: Store, good: Path, *identifiers: str, **how: Any) -> tuple[Report, list[str]]:
     """Mend objects, and return the report and the paths of the files that were replaced."""
     steps: list[RepairStep] = []
-    report = stores.mend(store, good, identifiers, on_event=steps.append, **how)  # type: ignore[arg-type]
+    report = stores.mend(store, good, identifiers, progress=EventListener(steps.append), **how)  # type: ignore[arg-type]
     assert {step.action for step in steps} <= {"mend"}
     return report, [os.fsdecode(step.path) for step in steps]
 

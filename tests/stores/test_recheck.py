@@ -20,6 +20,7 @@ from pressmark.stores import Store, recheck
 from pressmark.stores.bags import archives, check as bags_check, walk as reader
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.recheck import LOOKS
+from support.events import listening
 from support.trees import write
 
 KINDS = ("pairtree", "vitro", "bags")
@@ -50,7 +51,7 @@ def folder(tmp_path: Path) -> BagFolder:
 def found(store: Store, *, digests: bool = True) -> tuple[list[str], int]:
     """Return the kinds of problems of a check, and the number of objects."""
     streamed: list[Problem] = []
-    report = store.check(digests=digests, on_problem=streamed.append)
+    report = store.check(digests=digests, progress=listening(on_problem=streamed.append))
     assert report.problems == streamed
     return [one.kind for one in streamed], report.counts["objects"]
 

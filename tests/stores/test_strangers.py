@@ -14,6 +14,7 @@ from pressmark import stores
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.staging import RunDirectory, kind_of_leftover, leftovers, own_leftovers
+from pressmark.progress_event import EventListener
 from support.users import OTHER, THIRD, as_user, needs_users, shared_folder
 
 TEAM = 54300
@@ -117,7 +118,7 @@ def test_leftovers_of_another_user(tmp_path: Path, source: Path, kind: str) -> N
         assert found[0].path == os.path.relpath(left, os.fsencode(tmp_path / "store"))
         for dry_run in (True, False):
             changes: list[Any] = []
-            report = store.repair(dry_run=dry_run, on_event=changes.append)
+            report = store.repair(dry_run=dry_run, progress=EventListener(changes.append))
             assert changes == []
             assert "leftover-foreign" in {one.kind for one in report.problems}
     assert Path(os.fsdecode(left), "bag", "file").read_bytes() == b"theirs"

@@ -59,7 +59,7 @@ def test_an_exception_in_the_block(store: Store, items: list[tuple[str, Path]], 
     results: Results = []
 
     def ingest() -> None:
-        with store.ingest(on_result=results.append) as batch:
+        with store.ingest(results=results) as batch:
             batch.put_all(items[:5])
             batch.put(*items[5])
             raise raised
@@ -78,33 +78,40 @@ def test_an_exception_of_the_items(store: Store, items: list[tuple[str, Path]]) 
         raise Failed
 
     results: Results = []
-    with pytest.raises(Failed), store.ingest(on_result=results.append) as batch:
+    with pytest.raises(Failed), store.ingest(results=results) as batch:
         batch.put_all(given())
     check(store, results, [name for name, _source in items[:7]])
     assert len(stored(store)) == 7
 
 
-@pytest.mark.parametrize("raised", [Failed, KeyboardInterrupt])
-@pytest.mark.parametrize("at", [0, 9, 12])
-def test_an_exception_of_the_callback(store: Store, items: list[tuple[str, Path]], at: int, raised: Any) -> None:
-    """Each result is reported once, and the first exception is raised."""
+def test_an_iterator_that_fails(store: Store, items: list[tuple[str, Path]]) -> None:
+    """What the iterator of put_all gave is stored, and has its result before the exception."""
+
+    def given() -> Iterator[tuple[str, Path] | None]:
+        yield from items[:7]
+        yield None
+        yield from items[7:9]
+        raise Failed
+
     results: Results = []
-
-    def on_result(result: IngestResult[StoreObject]) -> None:
-        results.append(result)
-        if len(results) == at + 1:
-            raise raised("first")
-        if len(results) > at:
-            raise Failed("later")
-
-    with pytest.raises(raised, match=r"^first"), store.ingest(on_result=on_result, max_objects=10) as batch:
-        batch.put_all(items[:15])  # read lazily: in two batches
-    count = 10 if at < 10 else 15
-    check(store, results, [name for name, _source in items[:count]])
-    assert len(stored(store)) == count
+    with pytest.raises(Failed):
+        results.extend(store.put_all(given()))
+    check(store, results, [name for name, _source in items[:9]])
+    assert len(stored(store)) == 9
 
 
-def test_an_exception_without_a_callback(store: Store, items: list[tuple[str, Path]]) -> None:
+def test_an_iterator_that_is_closed(store: Store, items: list[tuple[str, Path]]) -> None:
+    """The objects that were read are stored; an iterator that is not used stores nothing."""
+    store.put_all(items)
+    assert stored(store) == set()
+    found = store.put_all(iter(items[:15]), max_objects=5)
+    first = next(found)
+    found.close()
+    assert first.error is None
+    assert {name for name, _source in items[:5]} <= stored(store)
+
+
+def test_an_exception_without_results(store: Store, items: list[tuple[str, Path]]) -> None:
     def ingest() -> None:
         with store.ingest() as batch:
             batch.put_all(items[:5])
@@ -139,7 +146,7 @@ def test_an_interrupt(
     monkeypatch.setattr(staging_writer.StagingWriter, step, interrupted)
     monkeypatch.setattr("pressmark.stores.ingest.CHUNK", 4)
     results: Results = []
-    with pytest.raises(KeyboardInterrupt), store.ingest(on_result=results.append, max_objects=12) as batch:
+    with pytest.raises(KeyboardInterrupt), store.ingest(results=results, max_objects=12) as batch:
         batch.put_all(items[:20])
     assert {result.error.kind for result in results if result.error is not None} <= {"interrupted"}
     check(store, results, [name for name, _source in items[:12]])
@@ -162,7 +169,7 @@ def test_a_full_disk(store: Store, items: list[tuple[str, Path]], monkeypatch: p
 
     monkeypatch.setattr(staging_writer.StagingWriter, "_flush", full)
     results: Results = []
-    with store.ingest(on_result=results.append, max_objects=5) as batch:
+    with store.ingest(results=results, max_objects=5) as batch:
         batch.put_all(items[:12])
     check(store, results, [name for name, _source in items[:12]])
     assert [result.error and result.error.kind for result in results] == ["no-space"] * 5 + [None] * 7

@@ -96,7 +96,7 @@ def put(store: Any, source: Any, many: bool) -> str | None:
     """Put an object that exists, and return the kind of the error."""
     results: list[Any] = []
     if many:
-        with store.ingest(compare=True, on_result=results.append) as batch:
+        with store.ingest(compare=True, results=results) as batch:
             batch.put("x", source)
         assert results[0].record is None or results[0].record.exists_same
         return None if results[0].error is None else str(results[0].error.kind)
@@ -178,7 +178,7 @@ def test_stored_meanwhile(kind: str, tmp_path: Path, implementation: Any) -> Non
     store = stores.open(make_store(kind, tmp_path / "store", {}))
     write(tmp_path / "in", FILES)
     results: list[Any] = []
-    with store.ingest(compare=True, on_result=results.append) as batch:
+    with store.ingest(compare=True, results=results) as batch:
         batch.put("x", tmp_path / "in")
         batch.put("y", {"a.txt": b"ours"})
         other = stores.open(store.root)

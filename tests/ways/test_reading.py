@@ -15,6 +15,7 @@ import pytest
 
 from pressmark import stores
 from pressmark.errors import DamagedObjectError, FixityError, ObjectError
+from pressmark.progress_event import EventListener
 from support.trees import snapshot, write
 from ways.stores import KINDS, make_store, object_directory
 
@@ -274,7 +275,7 @@ def test_repair_reports_what_check_reports(kind: str, tmp_path: Path, implementa
     store = stores.open(damaged(kind, tmp_path / "store"))
     before = store.check().problems
     steps: list[Any] = []
-    planned = store.repair(dry_run=True, on_event=steps.append)
+    planned = store.repair(dry_run=True, progress=EventListener(steps.append))
     repaired = {step.path for step in steps if hasattr(step, "action")}
     reported = {(one.kind, one.path) for one in planned.problems}
     left = [one for one in before if (one.kind, one.path) not in reported]

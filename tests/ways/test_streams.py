@@ -84,7 +84,7 @@ def test_put(store: Store, many: bool) -> None:
     stream = Stream(lambda: other(store).put("new", {"name.bin": b"meanwhile"}))
     results: list[Any] = []
     if many:
-        with store.ingest(on_result=results.append) as batch:
+        with store.ingest(results=results) as batch:
             batch.put("new", {"name.bin": stream})
         error = results[0].error
     else:
@@ -161,7 +161,7 @@ def test_what_is_no_source(store: Store, tmp_path: Path, many: bool) -> None:
     ]
     results: list[Any] = []
     if many:
-        with store.ingest(on_result=results.append) as batch:
+        with store.ingest(results=results) as batch:
             for number, source in enumerate(sources):
                 batch.put(f"{number}", source)
         errors = [result.error for result in results]

@@ -6,16 +6,17 @@ Each call imports only the modules that it needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing
-from pressmark.bagit.changes import Listener, with_stages
+from pressmark.bagit.changes import with_stages
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import KEEP
 from pressmark.errors import BagError
+from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pressmark.bagit.validation.validate import AnyLedger
     from pressmark.bagit.writing.options import CreateOptions, Elements, Path
     from pressmark.fixity.ledger import Ledger
-    from pressmark.reports import ProgressEvent
 
 __all__ = [
     "Bag",
@@ -123,8 +123,7 @@ class Bag(BagTags):
         ledger: AnyLedger | None = None,
         profile: Profile | None = None,
         keep: int = KEEP,
-        on_event: Callable[[ProgressEvent], object] | None = None,
-        on_problem: Callable[[Problem], object] | None = None,
+        progress: Progress | None = None,
     ) -> BagReport:
         """Validate the bag: see :func:`pressmark.bagit.validate`."""
         from pressmark.bagit.validation.validate import validate
@@ -139,8 +138,7 @@ class Bag(BagTags):
             ledger=ledger,
             profile=profile,
             keep=keep,
-            on_event=on_event,
-            on_problem=on_problem,
+            progress=progress,
         )
 
     def is_valid(self, level: str = "full", *, threads: int | None = None) -> bool:
@@ -179,7 +177,7 @@ class Bag(BagTags):
         threads: int | None = None,
         read: str = "parallel",
         ledger: Ledger | None = None,
-        on_event: Listener | None = None,
+        progress: Progress | None = None,
     ) -> Bag:
         """Update the bag and return it reopened: see :func:`pressmark.bagit.update`."""
         return update(
@@ -195,7 +193,7 @@ class Bag(BagTags):
             threads=threads,
             read=read,
             ledger=ledger,
-            on_event=on_event,
+            progress=progress,
         )
 
     def complete(
@@ -210,8 +208,7 @@ class Bag(BagTags):
         timeout: float = 60.0,
         certificates: str | None = None,
         verify: bool = False,
-        on_event: Listener | None = None,
-        on_problem: Callable[[Problem], object] | None = None,
+        progress: Progress | None = None,
     ) -> Report:
         """Download the missing files that fetch.txt lists: see :func:`pressmark.bagit.complete`."""
         from pressmark.bagit.fetch.complete import complete
@@ -227,8 +224,7 @@ class Bag(BagTags):
             timeout=timeout,
             certificates=certificates,
             verify=verify,
-            on_event=on_event,
-            on_problem=on_problem,
+            progress=progress,
         )
 
     def check_profile(self, profile: Profile) -> list[Problem]:
@@ -264,7 +260,7 @@ def make_bag(
     threads: int | None = None,
     read: str = "parallel",
     ledger: Ledger | None = None,
-    on_event: Listener | None = None,
+    progress: Progress | None = None,
 ) -> Bag:
     """Turn a directory into a bag of version 1.0, whose payload is its content, and return the bag.
 
@@ -284,7 +280,7 @@ def make_bag(
     :param threads: number of threads; :data:`None` for one per core
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again
-    :param on_event: called with the events of :mod:`pressmark.bagit.changes`
+    :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: the bag cannot be created; nothing was changed
     :raises ValueError: another argument is invalid
@@ -296,7 +292,7 @@ def make_bag(
         algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded
     )
     path = os.fsencode(directory)
-    return _opened(path, options, create_in_place(path, options, nested, ledger, with_stages(on_event)))
+    return _opened(path, options, create_in_place(path, options, nested, ledger, with_stages(progress)))
 
 
 def create(
@@ -313,7 +309,7 @@ def create(
     date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
-    on_event: Listener | None = None,
+    progress: Progress | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 in a new directory, and return it; the source is not changed.
 
@@ -336,7 +332,7 @@ def create(
     options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
     path = _new_directory(destination, "use create_archive")
     sources, several = _sources(source)
-    new = create_elsewhere(sources, several, path, options, copy_mode, nested, with_stages(on_event))
+    new = create_elsewhere(sources, several, path, options, copy_mode, nested, with_stages(progress))
     return _opened(path, options, new)
 
 
@@ -353,7 +349,7 @@ def create_archive(
     date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
-    on_event: Listener | None = None,
+    progress: Progress | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 in an archive, and return it; no directory is written. See :func:`pack`.
 
@@ -369,7 +365,7 @@ def create_archive(
     if archive_ending(path) is None:
         raise ValueError("destination: not the name of an archive; use create for a directory")
     sources, several = _sources(source)
-    return _opened(path, options, create_in_archive(sources, several, path, options, nested, with_stages(on_event)))
+    return _opened(path, options, create_in_archive(sources, several, path, options, nested, with_stages(progress)))
 
 
 def create_holey(
@@ -386,7 +382,7 @@ def create_holey(
     date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
-    on_event: Listener | None = None,
+    progress: Progress | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 without its payload, and return it: fetch.txt lists the URLs of the files.
 
@@ -404,7 +400,7 @@ def create_holey(
     )
     path = _new_directory(destination, "a holey bag is a directory")
     sources, several = _sources(source)
-    new = create_elsewhere(sources, several, path, options, "copy", nested, with_stages(on_event))
+    new = create_elsewhere(sources, several, path, options, "copy", nested, with_stages(progress))
     return _opened(path, options, new)
 
 
@@ -417,7 +413,7 @@ def create_from_lists(
     algorithms: Iterable[str] | str | None = None,
     tag_files: Mapping[str, Path] | Iterable[Path] = (),
     date: datetime.date | None = None,
-    on_event: Listener | None = None,
+    progress: Progress | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 whose files are on servers, and return it.
 
@@ -442,7 +438,7 @@ def create_from_lists(
     if algorithms is None:
         options = options._replace(algorithms=())
     path = _new_directory(destination, "a holey bag is a directory")
-    create_listed(os.fsencode(fetch), list(map(os.fsencode, manifests)), path, options, with_stages(on_event))
+    create_listed(os.fsencode(fetch), list(map(os.fsencode, manifests)), path, options, with_stages(progress))
     return Bag.open(path)
 
 
@@ -486,7 +482,7 @@ def update(
     threads: int | None = None,
     read: str = "parallel",
     ledger: Ledger | None = None,
-    on_event: Listener | None = None,
+    progress: Progress | None = None,
 ) -> Bag:
     """Update a bag to version 1.0 and apply the given changes; return it reopened. If the update fails, the bag is
     unchanged.
@@ -508,7 +504,7 @@ def update(
     :param threads: number of threads; :data:`None` for one per core
     :param read: ``parallel``, or ``sequential`` for hard disks
     :param ledger: an open ledger for :func:`algorithms_to_read`, whose payload files are not read again
-    :param on_event: called with the events of :mod:`pressmark.bagit.changes`
+    :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagInvalidError: the bag does not match its manifests; the report lists the differences; nothing was changed
     :raises BagError: the bag cannot be changed; nothing was changed
@@ -519,5 +515,5 @@ def update(
 
     path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     options = UpdateOptions.from_arguments(algorithms, add, drop, info, payload, accept, rewrite, date)
-    update_bag(path, options, threads=threads, read=read, ledger=ledger, on_event=on_event)
+    update_bag(path, options, threads=threads, read=read, ledger=ledger, on_event=progress)
     return Bag.open(path)

@@ -11,7 +11,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from types import TracebackType
@@ -22,7 +22,8 @@ from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, open_directory
 from pressmark.fs.durable import is_readable, why_unreadable
-from pressmark.reports import Problem, ProgressEvent
+from pressmark.progress_event import Progress
+from pressmark.reports import Problem
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -135,14 +136,14 @@ class Reading(NamedTuple):
     :ivar order: ``parallel``, or ``sequential`` for hard disks
     :ivar trusted: follow all symbolic links
     :ivar ledger: makes the verification of the payload resumable
-    :ivar on_event: called with :class:`~pressmark.reports.ProgressEvent`
+    :ivar progress: of the caller
     """
 
     threads: int | None = None
     order: str = "parallel"
     trusted: bool = False
     ledger: Ledger | None = None
-    on_event: Callable[[ProgressEvent], object] | None = None
+    progress: Progress | None = None
 
 
 class BaseDirectory(Protocol):
@@ -274,7 +275,7 @@ class BagDirectory:
             ((match, path(match)) for match in matches),
             algorithms,
             reading.threads,
-            reading.on_event,
+            reading.progress,
             links="follow" if reading.trusted else "refuse",
             read=reading.order,
             ledger=reading.ledger,

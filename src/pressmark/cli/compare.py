@@ -206,7 +206,7 @@ def compare_command(
                 probe=probe,
                 source="standard input" if file == "-" else file,
                 null=null,
-                on_event=output.reporter.on_event,
+                progress=output.progress,
             )
         except SpillError as error:
             raise Failure(f"{error}; choose another directory with --temporary") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["hash_command"]
 
-OnExcluded = Callable[[str | bytes], object]
 
 HELP = """\
 Print the digests of all files in PATH.
@@ -122,9 +121,9 @@ def hash_command(
     leave_out: set[tuple[int, int]] = set()
     globs = globs_to_exclude(exclude, exclude_junk)
 
-    def files(on_excluded: OnExcluded = lambda _path: None) -> Iterator[str | bytes | Outcome]:
+    def files(excluded: list[str | bytes] | None = None) -> Iterator[str | bytes | Outcome]:
         for path in paths:
-            yield from walk(path, links=links, leave_out=leave_out, exclude=globs, once=True, on_excluded=on_excluded)
+            yield from walk(path, links=links, leave_out=leave_out, exclude=globs, once=True, excluded=excluded)
 
     with (
         open_ledger(ledger, names, paths) as journal,
@@ -141,11 +140,12 @@ def hash_command(
             options = {"algorithms": names, "format": chosen, "links": links, "exclude": globs}
             count, nbytes = _write_shared(workers, options, paths, leave_out, output, lines)
         else:
+            excluded: list[str | bytes] = []
             blocks = hash_blocks(
-                files(reporter.on_excluded),
+                files(excluded),
                 names,
                 threads,
-                reporter.on_event,
+                lines.progress,
                 # Links below PATH were skipped before; PATH itself was followed.
                 links="refuse" if links == "refuse" else "follow",
                 read=read,
@@ -154,8 +154,10 @@ def hash_command(
             for block in blocks:
                 count += len(block)
                 lines.data(block_lines(block, names, chosen))
+                reporter.report_excluded(excluded)
                 for outcome in block.failures():
                     reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+            reporter.report_excluded(excluded)
             # Files in a ledger were not read.
             nbytes = None if journal else reporter.done.bytes
     if reporter.failed:
@@ -186,9 +188,11 @@ def _write_shared(
     inputs = [os.fsdecode(path) for path in paths]
 
     def plan(folder: str) -> Iterator[Chunk]:
-        return job.plan(folder, paths=paths, leave_out=leave_out, on_excluded=lines.reporter.on_excluded)
+        return job.plan(folder, paths=paths, leave_out=leave_out, excluded=excluded)
 
+    excluded: list[str | bytes] = []
     work = workers.run(job, plan, inputs, output, lines.reporter)
+    lines.reporter.report_excluded(excluded)
     files = nbytes = 0
     for receipt in work.receipts():
         files += receipt.n

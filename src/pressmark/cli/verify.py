@@ -149,33 +149,43 @@ def verify_command(
                 leave_out.add((status.st_dev, status.st_ino))
             reporter = output.reporter
 
-            def on_excluded(path: str | bytes) -> None:
-                if as_json:
-                    reporter.excluded += 1
-                    name = os.path.relpath(os.fsencode(path), root)
-                    verdict = Verdict(name, "excluded", kind="excluded", message="not searched")
-                    output.record(_record(verdict, "warning"))
-                else:
-                    reporter.on_excluded(path)
+            excluded: list[str | bytes] = []
 
-            def on_doubt() -> None:
-                others = " or ".join(check.other_algorithms)
-                reporter.report(
-                    f"{check.name}: none of the first files matches; digests are interpreted as {used[0]}; for {others}"
-                    " use -a"
-                )
+            def report_excluded() -> None:
+                if as_json:
+                    for path in excluded:
+                        name = os.path.relpath(os.fsencode(path), root)
+                        verdict = Verdict(name, "excluded", kind="excluded", message="not searched")
+                        output.record(_record(verdict, "warning"))
+                    reporter.excluded += len(excluded)
+                    excluded.clear()
+                else:
+                    reporter.report_excluded(excluded)
+
+            is_told = False
+
+            def report_doubt() -> None:
+                nonlocal is_told
+                if check.is_doubtful and not is_told:
+                    is_told = True
+                    others = " or ".join(check.other_algorithms)
+                    reporter.report(
+                        f"{check.name}: none of the first files matches; digests are interpreted as {used[0]};"
+                        f" for {others} use -a"
+                    )
 
             for verdict in check.verify(
                 threads,
-                reporter.on_event,
+                output.progress,
                 links=links,
                 read=read,
                 ledger=journal,
                 leave_out=leave_out,
                 exclude=globs,
-                on_excluded=on_excluded,
-                on_doubt=on_doubt,
+                excluded=excluded,
             ):
+                report_excluded()
+                report_doubt()
                 is_ignored = ignore_missing and verdict.state == "missing" and verdict.kind != MISSPELLED
                 counts["ignored" if is_ignored else verdict.state] += 1
                 first_missing = first_missing or (verdict.path if verdict.state == "missing" else b"")
@@ -185,6 +195,8 @@ def verify_command(
                         output.record(_record(verdict))
                     else:
                         output.data(_line(verdict))
+            report_excluded()
+            report_doubt()
             if first_missing and not (counts["ok"] or counts["changed"] or counts["unreadable"]):
                 # With --ignore-missing, a wrong directory must not be reported as verified.
                 output.errors += not counts["missing"]

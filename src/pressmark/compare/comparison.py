@@ -49,6 +49,7 @@ from pressmark.layouts.blocks import (
     starting_with,
 )
 from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_violations
+from pressmark.progress_event import Progress
 from pressmark.reports import ProgressEvent
 from pressmark.summaries import html_table, text_table
 from pressmark.tabular.formats import Crlf
@@ -122,7 +123,7 @@ def compare(
     source: str = "",
     crlf: Crlf | None = None,
     null: bool = False,
-    on_event: OnEvent | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compare layouts on the same identifiers.
 
@@ -152,7 +153,7 @@ def compare(
     :param crlf: for a file of lines: ``strip`` removes a byte-order mark and carriage returns before line feeds,
         ``keep`` keeps them as part of the identifiers, None rejects a file that contains them
     :param null: for a file of lines: identifiers end with NUL instead of a line feed
-    :param on_event: called with each :class:`ProgressEvent`
+    :param progress: identifiers and layouts done
     :raises TypeError: ``ids`` has an unsupported type
     :raises ValueError: a parameter is out of range
     :raises SpillError: a temporary file cannot be written
@@ -174,7 +175,7 @@ def compare(
     workers = resolve_threads(threads)
     if not running().side_by_side:
         workers = 1
-    report = on_event or (lambda event: None)
+    report = progress or (lambda event: None)
     profiles = [name for name in PROFILES if name != "all"] if profile == "all" else [profile]
     temporary = None if folder is None else Path(folder)
     share = max(memory // (len(chosen) + 1), 1)

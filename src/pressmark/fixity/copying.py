@@ -21,7 +21,7 @@ from pressmark.fixity.hasher import NEW, OpenOptions, error_outcome, keep_status
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, not_written
 from pressmark.fixity.pool import Run, hash_tasks
 from pressmark.fs.file_errors import kind_of_mode
-from pressmark.progress_event import ProgressEvent
+from pressmark.progress_event import EventListener, Progress, ProgressEvent
 from pressmark.threads import resolve_threads
 
 __all__ = ["MODES", "Copying", "ReadError", "copy_files", "read_blocks"]
@@ -57,7 +57,7 @@ def copy_files(
     read: str = "parallel",
     links: str = "refuse",
     real: bool = False,
-    on_event: Callable[[Event], object] | None = None,
+    progress: Progress | None = None,
 ) -> Generator[tuple[Key, Outcome], None, None]:
     """Copy files, each read once, and yield the key and outcome of each lazily, in order.
 
@@ -81,7 +81,7 @@ def copy_files(
     names = algorithm_names(algorithms) if algorithms else ()
     options = OpenOptions(links == "follow", real=real and links == "refuse")
     workers = resolve_threads(threads)
-    report = on_event or (lambda _event: None)
+    report = progress or (lambda _event: None)
     tasks = iter(tasks)
     if mode != "copy":
         first = next(tasks, None)
@@ -112,7 +112,7 @@ def copy_files(
         yield from _without_digests(shared(), report)
         return
     # Hash the copy, so that its digests are correct even if the source changes.
-    with closing(hash_tasks(shared(), names, workers, report, links="refuse", read=read)) as outcomes:
+    with closing(hash_tasks(shared(), names, workers, EventListener(report), links="refuse", read=read)) as outcomes:
         for (key, source), outcome in outcomes:
             yield key, outcome._replace(path=source) if source else outcome
 

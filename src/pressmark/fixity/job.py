@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -81,7 +81,7 @@ class HashFiles:
         nbytes: int = BYTES,
         paths: Sequence[str | bytes] | None = None,
         leave_out: Collection[tuple[int, int]] = (),
-        on_excluded: Callable[[str], object] = lambda _path: None,
+        excluded: list[str | bytes] | None = None,
     ) -> Iterator[Chunk]:
         """Walk the tree, and yield chunks that end where the directory changes.
 
@@ -91,7 +91,7 @@ class HashFiles:
         :param paths: files and directories to hash, absolute or relative to the root; names start with them.
             :data:`None` for the root itself
         :param leave_out: device and inode of files to skip
-        :param on_excluded: called with the name of each file or directory that ``exclude`` leaves out
+        :param excluded: receives the name of each file or directory that ``exclude`` leaves out
         :raises JobError: the directory does not exist, or contains the work folder
         """
         if not os.path.isdir(self.root):
@@ -99,23 +99,23 @@ class HashFiles:
         for path in [self.root] if paths is None else map(os.fsdecode, paths):
             require_outside(folder, os.path.normpath(os.path.join(self.root, path)))
         return write_listing(
-            folder, LISTING, "paths", self._listed(paths, leave_out, on_excluded), files, nbytes, resolve_threads(None)
+            folder, LISTING, "paths", self._listed(paths, leave_out, excluded), files, nbytes, resolve_threads(None)
         )
 
     def _listed(
         self,
         paths: Sequence[str | bytes] | None,
         leave_out: Collection[tuple[int, int]],
-        on_excluded: Callable[[str], object],
+        excluded: list[str | bytes] | None,
     ) -> Iterator[ListingLine]:
         for path in [None] if paths is None else paths:
-            yield from self._below(path, leave_out, on_excluded)
+            yield from self._below(path, leave_out, excluded)
 
     def _below(
         self,
         given: str | bytes | None,
         leave_out: Collection[tuple[int, int]],
-        on_excluded: Callable[[str], object],
+        excluded: list[str | bytes] | None,
     ) -> Iterator[ListingLine]:
         root = os.fsencode(self.root)
         top = root if given is None else os.path.join(root, os.fsencode(given))
@@ -125,17 +125,13 @@ class HashFiles:
                 os.path.relpath(path, root) if given is None else os.fsencode(given) + path.removeprefix(top)
             )
 
-        files = walk(
-            top,
-            links=self.links,
-            leave_out=leave_out,
-            exclude=self.exclude,
-            once=True,
-            on_excluded=lambda path: on_excluded(name(os.fsencode(path))),
-        )
+        left_out: list[str | bytes] = []
+        files = walk(top, links=self.links, leave_out=leave_out, exclude=self.exclude, once=True, excluded=left_out)
         for found in files:
             at = os.fsencode(found.path if isinstance(found, Outcome) else found)
             yield self._line(found, at, name(at))
+        if excluded is not None:
+            excluded.extend(name(os.fsencode(path)) for path in left_out)
 
     def _line(self, found: str | bytes | Outcome, path: bytes, name: str) -> ListingLine:
         directory = os.path.dirname(path)

@@ -36,7 +36,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, FileRange, Outcom
 from pressmark.fixity.scheduling import SMALL, plan
 from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
-from pressmark.progress_event import ProgressEvent
+from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.threads import Cancelled, resolve_threads, started
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def hash_tasks(
     tasks: Iterable[tuple[Key, Source]],
     algorithms: Iterable[str] | str,
     threads: int | None = None,
-    on_event: Callable[[ProgressEvent], object] | None = None,
+    progress: Progress | None = None,
     *,
     links: str = "follow",
     read: str = "parallel",
@@ -78,7 +78,7 @@ def hash_tasks(
 
     :param tasks: pairs of a key, which can be anything, and a file, a :class:`Content` or an :class:`Outcome`
     """
-    run = _run(algorithms, threads, on_event, links, read, ledger, beneath)
+    run = _run(algorithms, threads, progress, links, read, ledger, beneath)
     return run.outcomes(tasks)
 
 
@@ -86,7 +86,7 @@ def hash_files(
     paths: Iterable[Path | Outcome],
     algorithms: Iterable[str] | str = ("sha512",),
     threads: int | None = None,
-    on_event: Callable[[ProgressEvent], object] | None = None,
+    progress: Progress | None = None,
     *,
     links: str = "follow",
     read: str = "parallel",
@@ -102,7 +102,7 @@ def hash_files(
         yielded in its position
     :param algorithms: names accepted by :func:`~pressmark.fixity.algorithms.algorithm_name`
     :param threads: number of threads; :data:`None` for one per core
-    :param on_event: called with :class:`ProgressEvent` events in the iterating thread
+    :param progress: changed in the iterating thread
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :param read: ``"parallel"``, or ``"sequential"``: one file at a time, in input order, for spinning disks
     :param ledger: an open ledger: unchanged files in it are not read again, and digests are added to it
@@ -115,7 +115,7 @@ def hash_files(
     """
     tasks = ((None, path) for path in paths)
     return _without_keys(
-        hash_tasks(tasks, algorithms, threads, on_event, links=links, read=read, ledger=ledger, beneath=beneath)
+        hash_tasks(tasks, algorithms, threads, progress, links=links, read=read, ledger=ledger, beneath=beneath)
     )
 
 
@@ -129,7 +129,7 @@ def hash_blocks(
     paths: Iterable[Path | Outcome],
     algorithms: Iterable[str] | str,
     threads: int | None = None,
-    on_progress: Callable[[ProgressEvent], object] | None = None,
+    progress: Progress | None = None,
     *,
     links: str = "follow",
     read: str = "parallel",
@@ -137,9 +137,9 @@ def hash_blocks(
 ) -> Iterator[HashedFiles]:
     """Hash files as :func:`hash_files` does, and yield them in blocks, which make lines faster than outcomes do.
 
-    :param on_progress: called with :class:`ProgressEvent` events in the iterating thread
+    :param progress: changed in the iterating thread
     """
-    run = _run(algorithms, threads, on_progress, links, read, ledger, None)
+    run = _run(algorithms, threads, progress, links, read, ledger, None)
     return run.blocks(_taking((None, path) for path in paths))
 
 
@@ -148,7 +148,7 @@ def hash_ranges(
     ranges: Iterable[FileRange | Outcome],
     algorithms: Iterable[str] | str,
     threads: int | None = None,
-    on_progress: Callable[[ProgressEvent], object] | None = None,
+    progress: Progress | None = None,
     *,
     read: str = "parallel",
     checksums: Iterable[str] = (),
@@ -156,10 +156,10 @@ def hash_ranges(
     """Hash parts of an open file as :func:`hash_files` hashes files; their outcomes have an empty path.
 
     :param descriptor: descriptor of the file; the caller closes it
-    :param on_progress: called with :class:`ProgressEvent` events in the iterating thread
+    :param progress: changed in the iterating thread
     :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
     """
-    run = _run(algorithms, threads, on_progress, "follow", read, None, None, descriptor, checksums)
+    run = _run(algorithms, threads, progress, "follow", read, None, None, descriptor, checksums)
     return _without_keys(run.outcomes((None, section) for section in ranges))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pressmark.fixity.hasher import OpenOptions, error_outcome
 from pressmark.fixity.outcomes import Outcome, failed_outcome
@@ -21,7 +21,7 @@ def walk(
     beneath: Directory | None = None,
     exclude: Sequence[str] | str = (),
     once: bool = False,
-    on_excluded: Callable[[str | bytes], object] = lambda _path: None,
+    excluded: list[str | bytes] | None = None,
 ) -> Iterator[str | bytes | Outcome]:
     """Yield the path of every file under ``root``, or ``root`` itself if it is not a directory.
 
@@ -39,8 +39,8 @@ def walk(
         directory is left out with everything in it
     :param once: of several links to one directory, follow only the first: directories that link to each other have more
         paths than anyone can wait for
-    :param on_excluded: called with the path of each; that of a directory ends with a slash. With ``once`` also called
-        with that of each link that is not followed
+    :param excluded: receives the path of each, that of a directory with a slash at its end, before the next path is
+        yielded; with ``once`` also that of each link that is not followed
     :raises ValueError: an argument is invalid
     """
     if links not in ("follow", "skip", "refuse"):
@@ -62,6 +62,6 @@ def walk(
             beneath=beneath is not None,
             is_excluded=is_excluded,
             once=once,
-            on_excluded=on_excluded,
+            on_excluded=(lambda _path: None) if excluded is None else excluded.append,
         )
         yield from found.files(os.fspath(root))

@@ -20,7 +20,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
-from pressmark.progress_event import ProgressEvent
+from pressmark.progress_event import Progress
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -67,14 +67,14 @@ def verify(
     entries: Iterable[ManifestEntry],
     root: str | bytes | os.PathLike[str] | None = None,
     threads: int | None = None,
-    on_event: Callable[[ProgressEvent], object] | None = None,
+    progress: Progress | None = None,
     *,
     links: str = "follow",
     read: str = "parallel",
     ledger: Ledger | None = None,
     leave_out: Collection[tuple[int, int]] = (),
     exclude: Sequence[str] | str = (),
-    on_excluded: Callable[[str | bytes], object] = lambda _path: None,
+    excluded: list[str | bytes] | None = None,
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict for each file, in order; then a verdict for each new file.
 
@@ -85,7 +85,7 @@ def verify(
     :param links: ``"follow"`` or ``"refuse"`` symbolic links, also those in the directories of a name, or ``"skip"``
         those that the manifest does not list: they are not new; ``root`` itself is followed
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
-    :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``on_excluded``;
+    :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``excluded``;
         files in the manifest are verified even if their names match
     :raises AlgorithmError: an algorithm is not available
     :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
@@ -118,11 +118,11 @@ def verify(
 
         for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
             for entry, outcome in hash_tasks(
-                tasks, names, threads, on_event, links=opened, read=read, ledger=ledger, beneath=top
+                tasks, names, threads, progress, links=opened, read=read, ledger=ledger, beneath=top
             ):
                 yield _verdict(entry, outcome, base)
     if base is not None and known is not None:
-        yield from _new(base, others, known, on_excluded)
+        yield from _new(base, others, known, excluded)
 
 
 @contextmanager
@@ -165,6 +165,8 @@ class ManifestCheck:
     :ivar algorithms: the different sets of algorithms of its files, each of official names; none if it is empty
     :ivar passed_over: number of comments, blank lines and entries of other algorithms
     :ivar other_algorithms: if only the length of the digests tells their algorithm: others with digests of this length
+    :ivar is_doubtful: becomes true if none of the first files matches, and the digests may be of one of
+        ``other_algorithms``
     """
 
     def __init__(
@@ -186,6 +188,7 @@ class ManifestCheck:
         found = {tuple(entry.digests): None for entry in entries}
         found.pop((), None)
         self.algorithms = list(found)
+        self.is_doubtful = False
         self.passed_over = entries.passed_over
         self.other_algorithms: tuple[str, ...] = ()
         if entries.is_guessed:
@@ -208,43 +211,38 @@ class ManifestCheck:
     def verify(
         self,
         threads: int | None = None,
-        on_event: Callable[[ProgressEvent], object] | None = None,
+        progress: Progress | None = None,
         *,
         links: str = "follow",
         read: str = "parallel",
         ledger: Ledger | None = None,
         leave_out: Collection[tuple[int, int]] = (),
         exclude: Sequence[str] | str = (),
-        on_excluded: Callable[[str | bytes], object] = lambda _path: None,
-        on_doubt: Callable[[], object] = lambda: None,
+        excluded: list[str | bytes] | None = None,
     ) -> Iterator[Verdict]:
-        """Verify the files as :func:`verify` does, which has the same parameters.
-
-        :param on_doubt: called once if none of the first files matches, and the digests may be of one of
-            ``other_algorithms``
-        """
+        """Verify the files as :func:`verify` does, which has the same parameters."""
         differing: int | None = 0 if self.other_algorithms else None
         verdicts = verify(
             self._entries(),
             self._root,
             threads,
-            on_event,
+            progress,
             links=links,
             read=read,
             ledger=ledger,
             leave_out=leave_out,
             exclude=exclude,
-            on_excluded=on_excluded,
+            excluded=excluded,
         )
         for verdict in verdicts:
             if differing is not None and verdict.state in ("ok", "changed"):
                 differing = None if verdict.ok else differing + 1
                 if differing == _FIRST:
-                    on_doubt()
+                    self.is_doubtful = True
                     differing = None
             yield verdict
         if differing:
-            on_doubt()
+            self.is_doubtful = True
 
     def first_missing(self) -> bytes | None:
         """Return the first name if none of the files exists; otherwise, or for an empty list, :data:`None`."""
@@ -410,13 +408,17 @@ def _new(
     base: bytes,
     walked: Callable[..., Iterator[str | bytes | Outcome]],
     known: _Known,
-    on_excluded: Callable[[str | bytes], object],
+    excluded: list[str | bytes] | None,
 ) -> Iterator[Verdict]:
-    def report(path: str | bytes) -> None:
-        if os.fsencode(path) not in known:
-            on_excluded(path)
+    left_out: list[str | bytes] = []
 
-    for item in walked(on_excluded=report):
+    def report() -> None:
+        if excluded is not None:
+            excluded.extend(path for path in left_out if os.fsencode(path) not in known)
+        left_out.clear()
+
+    for item in walked(excluded=left_out):
+        report()
         path = os.fsencode(item.path if isinstance(item, Outcome) else item)
         if path in known:
             continue
@@ -425,3 +427,4 @@ def _new(
             yield Verdict(name, "unreadable", kind=str(item.kind), message=item.message)
         else:
             yield Verdict(name, "new", kind="new", message="not in the manifest")
+    report()

@@ -7,7 +7,7 @@ still published atomically, and is reported as stored only when it is on disk.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -92,8 +92,7 @@ class Ingest:
     :param find_stored: called with each object that was refused; returns its record if it is in the store nevertheless,
         otherwise raises the error
     :param select: returns the source to store instead of the given one, and a function that completes its record
-    :param on_result: called with the result of each object, in the order of :meth:`put`. If it raises an exception, the
-        other results of the batch are reported as well, before the exception is raised again
+    :param results: receives the result of each object, in the order of :meth:`put`
     :param max_objects: number of objects in a batch
     :param max_seconds: a batch older than this is published by the next :meth:`put`
     :ivar stored: number of objects so far that are in the store
@@ -108,7 +107,7 @@ class Ingest:
         find_stored: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject],
         select: Callable[[str | bytes, ObjectSource], tuple[ObjectSource, Callable[[StoreObject], StoreObject]]]
         | None = None,
-        on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
+        results: MutableSequence[IngestResult[StoreObject]] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
     ) -> None:
@@ -117,7 +116,7 @@ class Ingest:
         self._writer = writer
         self._find_stored = find_stored
         self._select = select
-        self._on_result = on_result
+        self._results = results
         self._max_objects = max_objects
         self._max_seconds = max_seconds
         self._stack: ExitStack | None = None
@@ -131,7 +130,6 @@ class Ingest:
         self._bytes = 0
         self._since = 0.0
         self._errors: list[ObjectError | IdentifierError] = []
-        self._raised: Exception | None = None
 
     def __enter__(self) -> Ingest:
         with ExitStack() as stack:
@@ -177,9 +175,19 @@ class Ingest:
         :raises StoreError: the store cannot be written to
         :raises TypeError: an identifier is neither ``str`` nor ``bytes``
         """
+        for _ in self.steps(objects):
+            pass
+
+    def steps(self, objects: Iterable[tuple[str | bytes, ObjectSource] | None]) -> Iterator[None]:
+        """Add objects to the batch as :meth:`put_all` does, and yield after each few; :data:`None` flushes it."""
         if self._stack is None:
             raise ValueError("not in a with block; use: with store.ingest() as batch")
-        for identifier, source in objects:
+        for found in objects:
+            if found is None:
+                self.flush()
+                yield
+                continue
+            identifier, source = found
             check_identifier(identifier)
             name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
             entry: _Entry = _Entry(identifier, name, source)
@@ -192,15 +200,13 @@ class Ingest:
                     self._prepare()
                     entry.result = error
                     self._waiting.append(entry)
-                    self._raise_first()
                     continue
             self._names.add(name)
             self._accepted.append(entry)
             if len(self._accepted) >= min(CHUNK, self._max_objects - len(self._waiting)):
                 self._prepare()
-                self._raise_first()
+                yield
         self._prepare()
-        self._raise_first()
 
     def _prepare(self) -> None:
         """Prepare the given objects, and publish the batch if it is time."""
@@ -243,7 +249,6 @@ class Ingest:
         """
         self._prepare()
         self._publish()
-        self._raise_first()
 
     def _publish(self) -> None:
         """Publish the prepared objects, and report all results."""
@@ -269,10 +274,9 @@ class Ingest:
             entry.result = ObjectError(self._root, entry.identifier, "interrupted", INTERRUPTED)
             self._waiting.append(entry)
         self._report_all()
-        self._raise_first()
 
     def _report_all(self) -> None:
-        """Report all results, and keep the first exception of ``on_result``."""
+        """Report all results."""
         for entry, found in zip(self._prepared, self._published, strict=True):
             entry.result = self._final_result(entry, found)
         self._prepared, self._published = [], []
@@ -281,16 +285,7 @@ class Ingest:
         while waiting:
             entry = waiting.popleft()
             names.discard(entry.name)
-            try:
-                self._report(entry)
-            except Exception as error:
-                self._raised = self._raised or error
-
-    def _raise_first(self) -> None:
-        """Raise the first exception of ``on_result``, after the other results were reported."""
-        raised, self._raised = self._raised, None
-        if raised is not None:
-            raise raised
+            self._report(entry)
 
     def _report(self, entry: _Entry) -> None:
         found = entry.result
@@ -301,8 +296,8 @@ class Ingest:
         else:
             self.stored += 1
             result = IngestResult(entry.identifier, found if entry.complete is None else entry.complete(found), None)
-        if self._on_result is not None:
-            self._on_result(result)
+        if self._results is not None:
+            self._results.append(result)
         elif result.error is not None and len(self._errors) < MAX_ERRORS:
             self._errors.append(result.error)
 

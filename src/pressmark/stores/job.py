@@ -16,6 +16,7 @@ from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing
 from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry
 from pressmark.stores.objects import StoreObject
@@ -143,7 +144,7 @@ def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
         return
     yield from store.own_problems()
     waiting: list[Problem] = []
-    for record in store.objects(on_problem=waiting.append, ignore=ignore):
+    for record in store.objects(ignore=ignore, problems=waiting):
         yield from waiting
         waiting.clear()
         yield encode_fs(record.path), None, record.problems, record.id, record.proper
@@ -189,7 +190,7 @@ def _check_ocfl(
         pending.discard(result.path)
         _record_result(receipt, result.path, result.problems)
 
-    check = Check(store, None, report_problem, record_result)
+    check = Check(store, EventListener(report_problem), record_result)
     report = check.report_on(walked(), digests, 1, ignore)
     for path in sorted(pending):
         if not os.path.lexists(os.path.join(store.root, path)):

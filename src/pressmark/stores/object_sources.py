@@ -21,6 +21,7 @@ from pressmark.fs.durable import is_directory
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.fs.trees import LINKED, DirectoryEntry, Wanted, scan, scan_beneath, trees
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
 from pressmark.stores.objects import ObjectSource
@@ -551,7 +552,7 @@ class Copier:
             threads=first.threads,
             links=first.links,
             real=first.is_real,
-            on_event=note,
+            progress=EventListener(note),
         )
         try:
             with contextlib.closing(stream) as copied:

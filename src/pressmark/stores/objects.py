@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pressmark.errors import StoreError
-from pressmark.reports import Problem, ProgressEvent
+from pressmark.reports import Problem, ProgressEvent, RepairStep
 
 __all__ = [
     "CopyMode",
@@ -42,22 +42,7 @@ ObjectSource = SourcePath | Mapping[str, SourcePath | Data]
 #: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
-
-
-class RepairStep(NamedTuple):
-    """An event: one change that a repair made, or would make.
-
-    :ivar action: a stable word: ``encapsulate``, ``finish``, ``prune``, ``remove``, …
-    :ivar path: the changed path, relative to the store's root
-    :ivar names: names moved or removed there
-    """
-
-    action: str
-    path: bytes
-    names: tuple[bytes, ...] = ()
-
-
-Event = ProgressEvent | RepairStep
+Event = ProgressEvent | Problem | RepairStep
 OnEvent = Callable[[Event], object]
 
 

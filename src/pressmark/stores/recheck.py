@@ -19,7 +19,7 @@ from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.names import decode_fs, encode_fs, is_partial
 from pressmark.fs.staging import LOCK, leftovers
 from pressmark.reports import Problem, ProgressEvent, Report
-from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
+from pressmark.stores.objects import OnEvent, StoreObject
 from pressmark.stores.problems import problem
 from pressmark.threads import require_use
 
@@ -129,18 +129,17 @@ class RunningReport:
     :ivar report: the problems found so far
     """
 
-    def __init__(self, on_event: OnEvent | None, on_problem: OnProblem | None, every: int) -> None:
+    def __init__(self, on_event: OnEvent | None, every: int) -> None:
         self.report = Report(counts={"objects": 0, "proper": 0})
         self._on_event = on_event
-        self._on_problem = on_problem
         self._every = every
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Add problems, and report them."""
         for found in problems:
             self.report.problems.append(found)
-            if self._on_problem is not None:
-                self._on_problem(found)
+            if self._on_event is not None:
+                self._on_event(found)
 
     def add_item(self, item: Item) -> None:
         """Count an object and add its problems, or add a problem outside of objects."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
+from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import check_identifier
-from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, RecordedFiles, StoreObject
+from pressmark.stores.objects import CopyMode, ObjectSource, RecordedFiles, StoreObject
 from pressmark.stores.store_change import ChangedStore, Removal
 
 if TYPE_CHECKING:
@@ -47,15 +49,15 @@ class Store(ChangedStore):
 
     @abstractmethod
     def objects(
-        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+        self, *, threads: int | None = None, ignore: Sequence[str] = (), problems: list[Problem] | None = None
     ) -> Iterator[StoreObject]:
         """Yield every object lazily, in an order that does not depend on the file system.
 
-        Files and directories outside of all objects are passed to ``on_problem``, so every file is accounted for.
+        Files and directories outside of all objects are added to ``problems``, so every file is accounted for.
 
         :param threads: number of threads that read directories; :data:`None` for one per core
-        :param on_problem: called with each problem outside of objects
         :param ignore: globs of names to ignore, such as ``.DS_Store``
+        :param problems: receives each problem outside of objects before the next object is yielded
         :raises StoreError: the store cannot be read
         """
 
@@ -212,7 +214,7 @@ class Store(ChangedStore):
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
-        on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
+        results: MutableSequence[IngestResult[StoreObject]] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
     ) -> Ingest:
@@ -224,14 +226,15 @@ class Store(ChangedStore):
                 batch.put_all(items)  # pairs of identifier and source
                 batch.put(identifier, source)
 
-        Objects are published and flushed to disk in batches, and ``on_result`` is called when that is done. Without
-        ``on_result``, the end of the ``with`` block raises an error if objects were not stored.
+        Objects are published and flushed to disk in batches, and ``results`` receives their results when that is done.
+        Without ``results``, the end of the ``with`` block raises an error if objects were not stored.
 
         :param replace: as for :meth:`put`; also the parameters after it
-        :param on_result: called with the result of each object, in the order in which they were put
+        :param results: a list or :class:`~collections.deque` that receives the result of each object, in the order in
+            which they were put; take them out as you go
         :param max_objects: the number of objects in a batch
         :param max_seconds: a batch older than this is published by the next :meth:`put`
-        :raises IngestError: at the end: some objects were not stored, and ``on_result`` is :data:`None`
+        :raises IngestError: at the end: some objects were not stored, and ``results`` is :data:`None`
         :raises StoreError: the store cannot be written to
         """
         from pressmark.stores.ingest import Ingest  # one object needs no batch
@@ -250,10 +253,66 @@ class Store(ChangedStore):
             writer,
             find_stored=partial(self._existing, links=links) if compare else writer.again,
             select=select if exclude else None,
-            on_result=on_result,
+            results=results,
             max_objects=max_objects,
             max_seconds=max_seconds,
         )
+
+    def put_all(
+        self,
+        objects: Iterable[tuple[str | bytes, ObjectSource] | None],
+        *,
+        replace: bool = False,
+        mode: CopyMode = "auto",
+        links: Literal["refuse", "follow"] = "refuse",
+        exclude: Sequence[str] | str = (),
+        compare: bool = False,
+        max_objects: int = 1_000,
+        max_seconds: float = 1.0,
+    ) -> Generator[IngestResult[StoreObject]]:
+        """Store many objects, each atomically, and yield the result of each, in order, once it is on disk.
+
+        Nothing is stored before the iteration begins. Objects are published in batches, as by :meth:`ingest`. If
+        ``objects`` raises an exception, the objects before it are stored, and their results are yielded before it is
+        raised again. If the iterator is closed, the objects that it has read are stored, but have no result.
+
+        ::
+
+            for result in store.put_all(items):
+                if result.error is not None:
+                    print(result.error)
+
+        :param objects: pairs of identifier and source, read lazily; :data:`None` publishes the waiting objects, before
+            a pause
+        :param replace: as for :meth:`put`; also the parameters after it
+        :param max_objects: as for :meth:`ingest`, with ``max_seconds``
+        :raises StoreError: the store cannot be written to
+        """
+        results: deque[IngestResult[StoreObject]] = deque()
+        batch = self.ingest(
+            replace=replace,
+            mode=mode,
+            links=links,
+            exclude=exclude,
+            compare=compare,
+            results=results,
+            max_objects=max_objects,
+            max_seconds=max_seconds,
+        )
+        raised: BaseException | None = None
+        try:
+            with batch:
+                for _ in batch.steps(objects):
+                    while results:
+                        yield results.popleft()
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            raised = error
+        while results:
+            yield results.popleft()
+        if raised is not None:
+            raise raised
 
     @abstractmethod
     def writer(
@@ -283,25 +342,25 @@ class Store(ChangedStore):
         *,
         digests: bool = False,
         threads: int | None = None,
-        on_event: OnEvent | None = None,
-        on_problem: OnProblem | None = None,
+        progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
         """Check the whole store and return a report of all problems.
 
         :param digests: also read the files and compare them with the digests in the store
         :param threads: as for :meth:`objects`
-        :param on_event: called with :class:`~pressmark.reports.ProgressEvent`: objects checked, and problems found
-        :param on_problem: called with each problem when it is found; the report contains them as well
+        :param progress: objects checked; the problems found so far have ``failed``
         :param ignore: globs of names to ignore
         :raises StoreError: the store cannot be read
         """
 
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+    def repair(self, *, dry_run: bool = False, progress: Progress | None = None, ignore: Sequence[str] = ()) -> Report:
         """Repair unambiguous problems without losing data, and return a report of the remaining problems.
 
+        The changes are the ``steps`` of the report, each a :class:`RepairStep`.
+
         :param dry_run: report the changes without making them
-        :param on_event: called with :class:`RepairStep` for each change
+        :param progress: can cancel the repair between two changes
         :param ignore: globs of names to ignore
         :raises StoreError: stores of this kind cannot be repaired
         """

@@ -16,9 +16,10 @@ from pressmark.fs.durable import exists, why_unreadable
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, glob_matcher, is_case_insensitive
 from pressmark.fs.staging import RunDirectory
+from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
+from pressmark.stores.objects import CopyMode, ObjectSource, OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.recheck import Item, RunningReport, agreed, changing
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import Store
@@ -141,9 +142,9 @@ class WalkedStore(Store):
         return ()
 
     def objects(
-        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+        self, *, threads: int | None = None, ignore: Sequence[str] = (), problems: list[Problem] | None = None
     ) -> Iterator[StoreObject]:
-        return self.walk.with_options(ignore).objects(threads, on_problem)
+        return self.walk.with_options(ignore).objects(threads, None if problems is None else problems.append)
 
     def find(self, identifier: str | bytes) -> StoreObject:
         path = self._existing_path(identifier)
@@ -173,11 +174,10 @@ class WalkedStore(Store):
         *,
         digests: bool = False,
         threads: int | None = None,
-        on_event: OnEvent | None = None,
-        on_problem: OnProblem | None = None,
+        progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        run = RunningReport(on_event, on_problem, self.progress_every)
+        run = RunningReport(progress, self.progress_every)
         run.add(self.own_problems())
         for record in self.walk.with_options(ignore, readable=True).objects(threads, run.add_item):
             run.add_item(record)

@@ -32,6 +32,7 @@ from pressmark.errors import ArchiveError, BagError, SpillError
 from pressmark.fs.moves import remove_tree
 from pressmark.reports import ProgressEvent
 from support.effort import LONG
+from support.events import listening
 
 from ..bags import Sketch
 from ..rules import RULES
@@ -127,7 +128,7 @@ def test_large_files_are_hashed_in_pieces(tmp_path: Path, threads: int | None) -
     for ending in ("tar", "tar.gz", "zip"):
         archive = pack(bag, tmp_path / f"x.{ending}")
         events: list[object] = []
-        report = validate_archive(archive, threads=threads, on_event=events.append)
+        report = validate_archive(archive, threads=threads, progress=listening(events.append))
         assert (report.problems, report.counts["bytes"]) == ([], 3_000_000)
         assert all(isinstance(event, ProgressEvent) for event in events)
 
@@ -631,7 +632,7 @@ def test_a_full_disk_is_not_a_problem_of_the_archive(tmp_path: Path, monkeypatch
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     problems: list[object] = []
     with pytest.raises(SpillError, match=r"No space left.*TMPDIR") as caught:
-        validate_archive(archive, on_problem=problems.append)
+        validate_archive(archive, progress=listening(on_problem=problems.append))
     assert isinstance(caught.value.__cause__, OSError)
     assert problems == []
 

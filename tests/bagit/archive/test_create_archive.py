@@ -12,8 +12,9 @@ import pytest
 
 from pressmark.bagit import create, create_archive, make_bag, unpack
 from pressmark.bagit.archive import packed_files
-from pressmark.bagit.changes import Notice
 from pressmark.errors import BagError
+from pressmark.progress_event import EventListener
+from pressmark.reports import Problem
 from support.events import at, stages
 from support.implementations import Implementation
 
@@ -53,11 +54,13 @@ def test_the_bag_is_that_of_a_directory(implementation: Implementation, tmp_path
     create(tmp_path / "s", tmp_path / "bag", algorithms=["sha512", "md5"], **options)
     seen: list[Any] = []
     file = tmp_path / f"b.{ending}"
-    bag = create_archive(tmp_path / "s", file, on_event=seen.append, algorithms=["sha512", "md5"], **options)
+    bag = create_archive(
+        tmp_path / "s", file, progress=EventListener(seen.append), algorithms=["sha512", "md5"], **options
+    )
     assert (bag.path, bag.algorithms) == (os.fsencode(file), ("md5", "sha512"))
     assert bag.validate().ok
     assert stages(seen) == ["examine", "pack", "tag", "check", "move"]
-    notices = [event.problem.kind for event in seen if isinstance(event, Notice)]
+    notices = [event.kind for event in seen if isinstance(event, Problem)]
     assert notices == ["directory-empty"]
     unpack(file, tmp_path / "again")
     assert tree(tmp_path / "again") == tree(tmp_path / "bag")
@@ -129,8 +132,8 @@ def test_excluded_files(source: Path, tmp_path: Path) -> None:
     """Files that match a glob are left out, and reported."""
     (source / "d" / ".DS_Store").write_bytes(b"junk")
     seen: list[Any] = []
-    create_archive(source, tmp_path / "b.tar.gz", exclude=[".DS_Store"], on_event=seen.append)
-    assert [event.problem.path for event in seen if isinstance(event, Notice)] == [b"d/.DS_Store"]
+    create_archive(source, tmp_path / "b.tar.gz", exclude=[".DS_Store"], progress=EventListener(seen.append))
+    assert [event.path for event in seen if isinstance(event, Problem)] == [b"d/.DS_Store"]
     unpack(tmp_path / "b.tar.gz")
     assert {path for path in tree(tmp_path / "b") if path.startswith(b"data/")} == {b"data/a", b"data/d/b"}
 
@@ -172,11 +175,11 @@ def test_changed_sources(source: Path, tmp_path: Path, when: str, change: str) -
     on_event = at(when, alter)
     if when == "pack":
         # The new state is packed as a whole.
-        create_archive(source, tmp_path / "b.tar", on_event=on_event)
+        create_archive(source, tmp_path / "b.tar", progress=EventListener(on_event))
         unpack(tmp_path / "b.tar")
         return
     with pytest.raises(BagError):
-        create_archive(source, tmp_path / "b.tar", on_event=on_event)
+        create_archive(source, tmp_path / "b.tar", progress=EventListener(on_event))
     assert sorted(os.listdir(tmp_path)) == ["s"]
 
 

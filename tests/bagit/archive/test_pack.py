@@ -18,6 +18,7 @@ import pytest
 from pressmark.bagit import archive, create_archive, make_bag, pack, unpack, walk
 from pressmark.bagit.archive.write import PlainOutput, TarWriter, ZipWriter
 from pressmark.errors import BagError, BagInvalidError
+from pressmark.progress_event import EventListener
 from support.events import at, stages
 from support.implementations import Implementation
 
@@ -170,7 +171,11 @@ def test_damaged_files_are_listed_and_nothing_is_written(tmp_path: Path, ending:
     (bag / "metadata" / "mets.xml").write_bytes(b"<nets/>")
     seen: list[Any] = []
     error = refused(
-        "no archive was created: .*; and 6 more", BagInvalidError, bag, tmp_path / f"b.{ending}", on_event=seen.append
+        "no archive was created: .*; and 6 more",
+        BagInvalidError,
+        bag,
+        tmp_path / f"b.{ending}",
+        progress=EventListener(seen.append),
     )
     assert isinstance(error, BagInvalidError)
     assert [(one.kind, one.path) for one in error.report.problems] == [
@@ -186,7 +191,7 @@ def test_an_incomplete_bag_is_refused_before_it_is_read(bag: Path, tmp_path: Pat
 
     def refused_with(problem: str) -> None:
         seen: list[Any] = []
-        error = refused("no archive", BagInvalidError, bag, tmp_path / "b.tar", on_event=seen.append)
+        error = refused("no archive", BagInvalidError, bag, tmp_path / "b.tar", progress=EventListener(seen.append))
         assert isinstance(error, BagInvalidError)
         assert [found.kind for found in error.report.errors][:1] == [problem]
         assert stages(seen) == ["examine"]
@@ -217,7 +222,7 @@ def test_a_bag_that_changes_meanwhile(bag: Path, tmp_path: Path, change: str) ->
 
     kind = "checksum-mismatch" if change == "replace" else "file-changing"
     with pytest.raises(BagInvalidError) as caught:
-        pack(bag, tmp_path / "b.tar", on_event=at("pack", alter))
+        pack(bag, tmp_path / "b.tar", progress=EventListener(at("pack", alter)))
     assert kind in {found.kind for found in caught.value.report.errors}
     assert sorted(os.listdir(tmp_path)) == ["bag"]
 
@@ -258,7 +263,7 @@ def test_incomplete_downloads(tmp_path: Path) -> None:
     info = b"Payload-Oxum: 20.2\n"
     bag = Sketch(fetch=fetch, absent={b"data/a.txt"}, info=info).write(tmp_path / "bag")
     seen: list[Any] = []
-    unpack(pack(bag, tmp_path / "b.tar", on_event=seen.append), tmp_path / "again")
+    unpack(pack(bag, tmp_path / "b.tar", progress=EventListener(seen.append)), tmp_path / "again")
     assert tree(tmp_path / "again") == tree(bag)
     assert [event.problem.kind for event in seen if hasattr(event, "problem")] == ["file-not-fetched"]
     (bag / "data" / "b" / "c.txt").unlink()
@@ -317,7 +322,7 @@ def test_a_destination_that_appears_meanwhile(bag: Path, tmp_path: Path) -> None
 
     on_event = at("move", lambda: (tmp_path / "b.tar").write_bytes(b"other"))
     with pytest.raises(BagError, match="already exists"):
-        pack(bag, tmp_path / "b.tar", on_event=on_event)
+        pack(bag, tmp_path / "b.tar", progress=EventListener(on_event))
     assert (tmp_path / "b.tar").read_bytes() == b"other"
     assert sorted(os.listdir(tmp_path)) == ["b.tar", "bag"]
 
@@ -326,7 +331,7 @@ def test_two_runs(bag: Path, tmp_path: Path) -> None:
     """Two runs do not write the same archive."""
 
     on_event = at("pack", lambda: refused("in use by another run", BagError, bag, tmp_path / "b.tar"))
-    pack(bag, tmp_path / "b.tar", on_event=on_event)
+    pack(bag, tmp_path / "b.tar", progress=EventListener(on_event))
 
 
 # --- large files ------------------------------------------------------------------------------------------------------

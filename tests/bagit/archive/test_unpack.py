@@ -15,6 +15,7 @@ import pytest
 from pressmark.bagit import unpack
 from pressmark.bagit.archive import Limits
 from pressmark.errors import BagError, BagInvalidError
+from pressmark.progress_event import EventListener
 from support.effort import repeats
 from support.events import at, stages
 
@@ -64,7 +65,9 @@ def test_unusual_algorithms_after_the_payload(tmp_path: Path, algorithms: list[s
     """Files whose digests were not computed while they were written are read again."""
     bag = Sketch(algorithms=algorithms, tag_algorithms=["sha512"], info=None).write(tmp_path / "bag")
     seen: list[Any] = []
-    unpack(pack_by_library(bag, tmp_path / "a.tar.gz", first="data"), tmp_path / "new", on_event=seen.append)
+    unpack(
+        pack_by_library(bag, tmp_path / "a.tar.gz", first="data"), tmp_path / "new", progress=EventListener(seen.append)
+    )
     assert tree(tmp_path / "new") == tree(bag)
     assert stages(seen) == ["unpack", "hash", "move"]
     (bag / "data" / "a.txt").write_bytes(b"alphA\n")
@@ -80,7 +83,7 @@ def test_damaged_bags(bag: Path, tmp_path: Path, ending: str) -> None:
     (bag / "data" / "empty").unlink()
     seen: list[Any] = []
     file = pack_by_library(bag, tmp_path / f"a.{ending}")
-    error = refused("bag is not valid, nothing was unpacked: .*; and 2 more", file, on_event=seen.append)
+    error = refused("bag is not valid, nothing was unpacked: .*; and 2 more", file, progress=EventListener(seen.append))
     assert isinstance(error, BagInvalidError)
     assert {(one.kind, one.path) for one in error.report.errors} == {
         ("checksum-mismatch", b"data/a.txt"),
@@ -248,7 +251,7 @@ def test_an_archive_that_changes_meanwhile(bag: Path, tmp_path: Path) -> None:
         with open(file, "ab") as changed:
             changed.write(bytes(512))
 
-    refused("archive changed while it was read", file, on_event=at("unpack", grow))
+    refused("archive changed while it was read", file, progress=EventListener(at("unpack", grow)))
 
 
 def test_destinations(bag: Path, tmp_path: Path) -> None:

@@ -21,8 +21,10 @@ from pressmark.bagit.bag import Bag
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 from pressmark.fs import beneath as ways
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent, Report
 from support.effort import repeats
+from support.events import listening
 
 from ..bags import Sketch, digest, tree
 from ..loopback import Handler, Server, drip, dropped, missing, ranged, serving, silence, status, whole
@@ -155,7 +157,7 @@ def test_events(server: Server, tmp_path: Path) -> None:
     (bag / "data/0/file").write_bytes(FILES[b"data/0/file"])
     server.answer("/data/1/file", missing)
     events: list[Any] = []
-    finish(bag, on_event=events.append)
+    finish(bag, progress=EventListener(events.append))
     size = sum(map(len, FILES.values()))
     assert events[0] == ProgressEvent("fetch", of_items=6, of_bytes=size)
     assert events[-1] == ProgressEvent("fetch", 6, size - len(FILES[b"data/1/file"]), 1, 6, size)
@@ -178,7 +180,7 @@ def test_progress_during_a_download(server: Server, tmp_path: Path, threads: int
             seen.set()
 
     server.answer("/data/large", answer)
-    assert finish(bag, threads=threads, on_event=on_event).ok
+    assert finish(bag, threads=threads, progress=EventListener(on_event)).ok
 
 
 def test_a_slow_file_holds_up_no_other(server: Server, tmp_path: Path) -> None:
@@ -456,7 +458,7 @@ def test_a_failure_does_not_stop_other_downloads(server: Server, tmp_path: Path)
     server.answer("/data/3/file", whole(FILES[b"data/3/file"][::-1]))
     server.answer("/data/5/file", missing)
     seen: list[Any] = []
-    report = finish(bag, on_problem=seen.append)
+    report = finish(bag, progress=listening(on_problem=seen.append))
     assert kinds(report) == [
         ("fetch-failed", b"data/0/file"),
         ("fetch-too-long", b"data/1/file"),
@@ -679,7 +681,7 @@ def test_an_interrupted_run_ends_within_a_moment(server: Server, tmp_path: Path,
     fetch = b"".join(line.replace(b" 1100 ", b" - ") for line in (bag / "fetch.txt").read_bytes().splitlines(True))
     (bag / "fetch.txt").write_bytes(fetch)
     with pytest.raises(KeyboardInterrupt):
-        finish(bag, on_event=on_event, timeout=60)
+        finish(bag, progress=EventListener(on_event), timeout=60)
     assert time.monotonic() - begun < 10
     assert not [thread for thread in threading.enumerate() if thread.name == "pressmark-fetch"]
     assert payload(bag) == {}

@@ -17,6 +17,7 @@ from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
 from pressmark.errors import BagError
 from pressmark.reports import Problem, ProgressEvent
 from support.effort import repeats
+from support.events import listening
 from support.users import OTHER, as_user, needs_users
 
 from ..bags import Sketch, from_disk, line
@@ -197,7 +198,7 @@ def test_small_bags_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(one_by_one, "BagDirectory", no_more)
     told: list[Problem] = []
     events: list[ProgressEvent] = []
-    assert validate(bag, on_problem=told.append, on_event=events.append) == expected["full"]
+    assert validate(bag, progress=listening(events.append, told.append)) == expected["full"]
     assert told == expected["full"].problems
     assert events == [
         ProgressEvent(items=6, bytes=sum(file.stat().st_size for file in bag.rglob("*") if file.is_file()))
@@ -244,7 +245,11 @@ def test_many_bags(tmp_path: Path, threads: int) -> None:
     paths.append(tmp_path / "bag.tar")
     told: list[Problem] = []
     kept = 0
-    for path, found in zip(paths, validate_many(paths, threads=threads, on_problem=told.append), strict=True):
+    for path, found in zip(
+        paths,
+        validate_many(paths, threads=threads, progress=listening(on_problem=told.append)),
+        strict=True,
+    ):
         if isinstance(found, BagReport):
             assert found == from_disk(path)
             kept += len(found.problems)

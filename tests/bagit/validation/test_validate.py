@@ -20,7 +20,9 @@ from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.in_memory import check_in_memory
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Ledger
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
+from support.events import listening
 from support.implementations import Implementation
 from support.users import OTHER, as_user, needs_users
 
@@ -117,7 +119,7 @@ def test_everything_in_one_run(implementation: Implementation, tmp_path: Path, r
     with open(bag / "manifest-sha512.txt", "ab") as file:
         file.write(b"\n" + line(b"", b"data/../../x") + line(b"c", b"data/c"))
     said: list[Problem] = []
-    report = validate(bag, read=read, on_problem=said.append)
+    report = validate(bag, read=read, progress=listening(on_problem=said.append))
     assert said == report.problems
     assert not report.ok
     assert where(report) == {
@@ -295,7 +297,7 @@ def test_bounded_report(tmp_path: Path) -> None:
     for number in range(30):
         (bag / "data" / f"x{number:02}").write_bytes(b"")
     said: list[Problem] = []
-    report = validate(bag, keep=5, on_problem=said.append)
+    report = validate(bag, keep=5, progress=listening(on_problem=said.append))
     assert (len(report.problems), len(said)) == (5, 31)
     assert report.problems == said[:5]
     assert not report.ok
@@ -307,17 +309,17 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress adds up over payload and tag files, and is also reported if nothing is read."""
     bag = Sketch(tag_algorithms=["md5"]).write(tmp_path / "bag")
     events: list[ProgressEvent] = []
-    from_disk(bag, on_event=events.append)
+    from_disk(bag, progress=EventListener(events.append))
     assert [one.items for one in events] == sorted(one.items for one in events)
     assert events[-1].items == 2 + 3
     assert events[-1].bytes > 20
     monkeypatch.setattr("pressmark.bagit.validation.file_matcher.PROGRESS_EVERY", 0)
     events.clear()
-    from_disk(bag, "complete", on_event=events.append)
+    from_disk(bag, "complete", progress=EventListener(events.append))
     assert max(event.items for event in events) >= 5
     events.clear()
     size = sum(file.stat().st_size for file in bag.rglob("*") if file.is_file())
-    validate(bag, on_event=events.append)
+    validate(bag, progress=listening(events.append))
     assert events == [ProgressEvent(items=6, bytes=size)]
 
 
@@ -594,7 +596,7 @@ def test_a_manifest_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.M
             with open(bag / "manifest-sha512.txt", "ab") as file:
                 file.write(b"more\n")
 
-    report = validate(bag, "complete", on_problem=change)
+    report = validate(bag, "complete", progress=listening(on_problem=change))
     assert ("file-changing", "manifest-sha512.txt") in where(report)
     assert not report.ok
 
@@ -749,7 +751,7 @@ def test_interrupted_run_is_resumed(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        validate(bag, ledger=ledger, on_event=interrupt)
+        validate(bag, ledger=ledger, progress=listening(interrupt))
     with Ledger(ledger, ["sha512"], [os.fsencode(bag)]) as opened:
         assert opened.records >= seen  # files reported as finished are in the ledger, however the run ends
     assert where(validate(bag, ledger=ledger)) == {("checksum-mismatch", "data/050")}

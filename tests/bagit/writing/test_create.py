@@ -23,7 +23,7 @@ from fixity.conftest import environment
 from pressmark.bagit import create_archive
 from pressmark.bagit.bag import Bag, create, make_bag
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes import Event, Notice
+from pressmark.bagit.changes import Event
 from pressmark.bagit.validation.validate import validate
 from pressmark.bagit.writing.tag_writer import bag_size
 from pressmark.errors import AlgorithmError, BagError
@@ -32,7 +32,8 @@ from pressmark.fixity.copying import Copying
 from pressmark.fs import changes
 from pressmark.fs.staging import NewPath
 from pressmark.fs.steps import ALONE, MAKE, WRITE, Step
-from pressmark.reports import ProgressEvent
+from pressmark.progress_event import EventListener
+from pressmark.reports import Problem, ProgressEvent
 from support.events import at, stages
 from support.implementations import Implementation
 from support.steps import killed_between_moves, observed
@@ -72,7 +73,7 @@ def refused(match: str, *args: Any, **options: Any) -> list[Event]:
     events: list[Event] = []
     places = [one for one in args if one is not None]
     with pytest.raises(BagError, match=match) as caught:
-        (create if len(places) > 1 else make_bag)(*places, on_event=events.append, **options)
+        (create if len(places) > 1 else make_bag)(*places, progress=EventListener(events.append), **options)
     assert "\n" not in str(caught.value)
     return events
 
@@ -184,9 +185,9 @@ def test_empty_directories(way: Callable[..., Path], tmp_path: Path) -> None:
     for name in ("empty", "sub/empty", "z/y/x"):
         (source / name).mkdir(parents=True)
     events: list[Event] = []
-    bag = way(source, on_event=events.append)
+    bag = way(source, progress=EventListener(events.append))
     assert all((bag / "data" / name).is_dir() for name in ("empty", "sub/empty", "z/y/x"))
-    noticed = [event.problem for event in events if isinstance(event, Notice)]
+    noticed = [event for event in events if isinstance(event, Problem)]
     assert [(found.kind, found.severity, found.path) for found in noticed] == [
         ("directory-empty", "warning", b"empty"),
         ("directory-empty", "warning", b"sub/empty"),
@@ -197,7 +198,7 @@ def test_empty_directories(way: Callable[..., Path], tmp_path: Path) -> None:
 def test_events(implementation: Implementation, way: Callable[..., Path], tmp_path: Path) -> None:
     """Events announce each stage with its totals, and complete progress."""
     events: list[Event] = []
-    way(make(tmp_path / "s"), on_event=events.append)
+    way(make(tmp_path / "s"), progress=EventListener(events.append))
     assert stages(events)[0::4] == ["examine", "move"]
     read = "hash" if way.name == "in place" else "copy"  # type: ignore[attr-defined]
     of_reading = [event for event in events if isinstance(event, ProgressEvent) and event.stage == read]
@@ -424,7 +425,7 @@ def test_unusable_payloads(tmp_path: Path, what: str, kind: str, elsewhere: bool
     before = tree(source)
     names = sorted(os.listdir(source))
     events = refused("nothing was changed", source, tmp_path / "t" if elsewhere else None)
-    noticed = [event.problem for event in events if isinstance(event, Notice)]
+    noticed = [event for event in events if isinstance(event, Problem)]
     assert next(found.kind for found in noticed if found.severity == "error") == kind
     assert tree(source) == before
     assert sorted(os.listdir(source)) == names
@@ -439,15 +440,15 @@ def test_all_reasons_are_reported(tmp_path: Path) -> None:
     for number in range(10):
         os.mkfifo(source / f"p{number}")
     events = refused("'p0': .*; 'p1': .*; 'p2': .*; and 7 more$", source)
-    assert len([event for event in events if isinstance(event, Notice)]) == 10
+    assert len([event for event in events if isinstance(event, Problem)]) == 10
 
 
 def test_case_collisions(way: Callable[..., Path], tmp_path: Path) -> None:
     """Names that differ only in case cause a warning."""
     source = make(tmp_path / "s", (b"a", b"A", b"\xc3\xa9", b"\xc3\x89"))
     events: list[Event] = []
-    bag = way(source, on_event=events.append)
-    noticed = [event.problem for event in events if isinstance(event, Notice)]
+    bag = way(source, progress=EventListener(events.append))
+    noticed = [event for event in events if isinstance(event, Problem)]
     assert {(found.kind, found.severity) for found in noticed} == {("name-clash", "warning")}
     assert len(noticed) == 2
     assert flaws(bag) == []
@@ -605,8 +606,10 @@ def test_unreadable_sources(open_folder: Path, elsewhere: bool) -> None:
     def act() -> None:
         events: list[Event] = []
         with pytest.raises(BagError, match="no bag was created"):
-            create("s", "t", on_event=events.append) if elsewhere else make_bag("s", on_event=events.append)
-        found = [event.problem for event in events if isinstance(event, Notice)]
+            create("s", "t", progress=EventListener(events.append)) if elsewhere else make_bag(
+                "s", progress=EventListener(events.append)
+            )
+        found = [event for event in events if isinstance(event, Problem)]
         assert sorted((one.kind, one.path, one.message) for one in found) == [
             ("file-unreadable", b"closed", "Permission denied"),
             ("file-unreadable", b"no", "Permission denied"),
@@ -658,7 +661,7 @@ def test_the_copy_mode_is_an_event(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     for mode in ("copy", "hardlink", "auto"):
         events: list[Event] = []
-        create(source, tmp_path / mode, copy_mode=mode, on_event=events.append)
+        create(source, tmp_path / mode, copy_mode=mode, progress=EventListener(events.append))
         said = [event.mode for event in events if isinstance(event, Copying)]
         assert said == [mode] if mode != "auto" else said in (["copy"], ["reflink"])
     assert (source / "a").stat().st_nlink == 2
@@ -700,7 +703,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
         patch.setattr(NewPath, "__exit__", lambda hidden, *_error: hidden.abandon())
         create(source, tmp_path / "t")
     events: list[Event] = []
-    bag = create(source, tmp_path / "t", on_event=events.append)
+    bag = create(source, tmp_path / "t", progress=EventListener(events.append))
     assert (bag.path, events) == (os.fsencode(tmp_path / "t"), [ProgressEvent("recover")])
     assert sorted(os.listdir(tmp_path)) == ["s", "t"]
 
@@ -743,7 +746,9 @@ def test_changes_meanwhile(tmp_path: Path, what: str, elsewhere: bool) -> None:
     before = tree(source)
     on_event = at("check", change)
     with pytest.raises(BagError, match="changed, added or removed while the bag was being created"):
-        create(source, tmp_path / "t", on_event=on_event) if elsewhere else make_bag(source, on_event=on_event)
+        create(source, tmp_path / "t", progress=EventListener(on_event)) if elsewhere else make_bag(
+            source, progress=EventListener(on_event)
+        )
     assert os.listdir(tmp_path) == ["s"]
     assert tree(source).keys() | {b"b c", b"b c2"} == before.keys() | {b"b c2", b"b c"}
     assert sorted({"a", "sub"} & set(os.listdir(source))) == ["a", "sub"]
@@ -782,8 +787,9 @@ def test_files_that_fail(
     names = sorted(os.listdir(source))
     code = (
         "import sys\nfrom pressmark.bagit.bag import create, make_bag\nfrom pressmark.errors import BagError\n"
+        "from pressmark.progress_event import EventListener\n"
         "def say(event):\n    print(getattr(event, 'items', None))\n"
-        "try:\n    call = create if sys.argv[2:] else make_bag\n    call(*sys.argv[1:], on_event=say)\n"
+        "try:\n    call = create if sys.argv[2:] else make_bag\n    call(*sys.argv[1:], progress=EventListener(say))\n"
         "except BagError as error:\n    print(error)\n"
     )
     run = subprocess.run(
@@ -831,12 +837,14 @@ def test_a_ledger(tmp_path: Path) -> None:
     """Files in the ledger are not read again."""
     source = make(tmp_path / "s")
     with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger, pytest.raises(BagError):
-        make_bag(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=_failing_at_the_end(source))
+        make_bag(
+            source, algorithms=["sha512", "md5"], ledger=ledger, progress=EventListener(_failing_at_the_end(source))
+        )
     (source / "late").unlink()
     events: list[Event] = []
     with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger:
         assert ledger.records == 4
-        make_bag(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=events.append)
+        make_bag(source, algorithms=["sha512", "md5"], ledger=ledger, progress=EventListener(events.append))
     assert not any(event.bytes for event in events if isinstance(event, ProgressEvent))
     assert flaws(source) == []
 
@@ -867,7 +875,7 @@ def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
             with pytest.raises(BagError, match="now a bag, but created with different options"):
                 make_bag(source, **options)  # type: ignore[arg-type]
         else:
-            make_bag(source, on_event=events.append)
+            make_bag(source, progress=EventListener(events.append))
             assert events == [ProgressEvent("recover")]
         assert flaws(source) == []
 
@@ -941,7 +949,7 @@ JUNK = (b".DS_Store", b"a", b"sub/.DS_Store", b"sub/__MACOSX/x", b"sub/b", b"onl
 
 
 def excluded_of(events: list[Event]) -> list[tuple[bytes, str]]:
-    found = [event.problem for event in events if isinstance(event, Notice)]
+    found = [event for event in events if isinstance(event, Problem)]
     return [(problem.path, problem.severity) for problem in found if problem.kind == "excluded"]
 
 
@@ -950,7 +958,7 @@ def test_excluded_names_are_not_copied(tmp_path: Path) -> None:
     source = make(tmp_path / "s", JUNK)
     os.mkfifo(source / "sub" / ".fifo")
     events: list[Event] = []
-    create(source, tmp_path / "t", exclude=[".*", "__MACOSX"], date=DAY, on_event=events.append)
+    create(source, tmp_path / "t", exclude=[".*", "__MACOSX"], date=DAY, progress=EventListener(events.append))
     assert not flaws(tmp_path / "t")
     assert {path for path in tree(tmp_path / "t") if path.startswith(b"data/")} == {b"data/a", b"data/sub/b"}
     assert excluded_of(events) == [
@@ -972,7 +980,7 @@ def test_excluded_names_are_refused_in_place(tmp_path: Path, small: bool) -> Non
     before = tree(source)
     events: list[Event] = []
     with pytest.raises(BagError, match="would stay in the directory; create the bag elsewhere"):
-        make_bag(source, exclude=[".DS_Store", "__MACOSX"], on_event=events.append)
+        make_bag(source, exclude=[".DS_Store", "__MACOSX"], progress=EventListener(events.append))
     assert excluded_of(events) == [
         (path, "error") for path in (b".DS_Store", b"only/.DS_Store", b"sub/.DS_Store", b"sub/__MACOSX")
     ]
@@ -987,7 +995,7 @@ def test_excluded_names_are_deleted_in_place(tmp_path: Path) -> None:
     (source / "link.tmp").symlink_to(tmp_path / "o")
     events: list[Event] = []
     globs = [".DS_Store", "__MACOSX", "*.tmp"]
-    make_bag(source, exclude=globs, delete_excluded=True, date=DAY, on_event=events.append)
+    make_bag(source, exclude=globs, delete_excluded=True, date=DAY, progress=EventListener(events.append))
     create(other, tmp_path / "t", exclude=globs, date=DAY)
     assert tree(source) == tree(tmp_path / "t")
     assert (b"sub/__MACOSX", "warning") in excluded_of(events)
@@ -1031,7 +1039,7 @@ def test_an_excluded_file_that_appears_meanwhile(tmp_path: Path, delete: bool) -
 
     appear = at("tag", lambda: (source / "sub" / ".DS_Store").write_bytes(b"new"))
     with pytest.raises(BagError, match="changed, added or removed"):
-        make_bag(source, exclude=".DS_Store", delete_excluded=delete, on_event=appear)
+        make_bag(source, exclude=".DS_Store", delete_excluded=delete, progress=EventListener(appear))
     assert (source / "sub" / ".DS_Store").exists()
     assert not (source / "bagit.txt").exists()
 
@@ -1058,7 +1066,7 @@ def test_excluded_names_that_cannot_be_deleted(open_folder: Path, closed: str) -
     def act() -> None:
         events: list[Event] = []
         with pytest.raises(BagError, match="no permission to delete it; change the permissions"):
-            make_bag("s", exclude=["__MACOSX"], delete_excluded=True, on_event=events.append)
+            make_bag("s", exclude=["__MACOSX"], delete_excluded=True, progress=EventListener(events.append))
         assert (b"d/__MACOSX", "error") in excluded_of(events)
         assert sorted(os.listdir("s")) == ["a", "d"]
         assert os.listdir("s/d") == ["__MACOSX"]

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.bag import create_from_lists
-from pressmark.bagit.changes import Notice
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.manifest_format import manifest_name
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
+from pressmark.progress_event import EventListener
+from pressmark.reports import Problem
 from support.events import stages
 
 from ..bags import tree
@@ -70,10 +71,10 @@ def refusals(fetch: Path, manifests: list[Path], **options: Any) -> list[tuple[s
     before = tree(fetch.parent)
     events: list[object] = []
     with pytest.raises(BagError, match="no bag was created and nothing was changed"):
-        create_from_lists(fetch, manifests, fetch.parent / "bag", on_event=events.append, **options)
+        create_from_lists(fetch, manifests, fetch.parent / "bag", progress=EventListener(events.append), **options)
     assert tree(fetch.parent) == before
     assert stages(events) == ["examine"]
-    found = [one.problem for one in events if isinstance(one, Notice)]
+    found = [one for one in events if isinstance(one, Problem)]
     return [(one.kind, one.path) for one in found if one.severity == "error"]
 
 

@@ -12,6 +12,7 @@ from pressmark.bagit.bag import create, create_holey
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
+from pressmark.progress_event import EventListener
 from support.events import at, stages
 
 from ..bags import tree
@@ -37,7 +38,7 @@ def test_files_are_listed_and_not_copied(source: Path, tmp_path: Path) -> None:
     before = tree(source)
     rules: dict[str, Any] = {"algorithms": ["sha512", "md5"], "info": {"X": "y"}, "exclude": ["*.tmp"]}
     events: list[object] = []
-    bag = create_holey(source, tmp_path / "bag", URL, on_event=events.append, **rules)
+    bag = create_holey(source, tmp_path / "bag", URL, progress=EventListener(events.append), **rules)
     create(source, tmp_path / "copy", **rules)
     assert stages(events) == ["examine", "hash", "tag", "check", "move"]
     assert tree(source) == before
@@ -74,7 +75,7 @@ def test_a_change_during_the_run_is_refused(source: Path, tmp_path: Path) -> Non
 
     change = at("check", lambda: (source / "late").write_bytes(b"late"))
     with pytest.raises(BagError, match="changed, added or removed"):
-        create_holey(source, tmp_path / "bag", URL, on_event=change)
+        create_holey(source, tmp_path / "bag", URL, progress=EventListener(change))
     assert sorted(os.listdir(tmp_path)) == ["source"]
 
 

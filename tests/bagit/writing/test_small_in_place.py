@@ -15,7 +15,7 @@ import pytest
 from pressmark import _kernels
 from pressmark.bagit.bag import Bag, make_bag
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes import Event, Notice
+from pressmark.bagit.changes import Event
 from pressmark.bagit.writing import in_place
 from pressmark.bagit.writing.in_place import create_together
 from pressmark.bagit.writing.options import CreateOptions
@@ -23,7 +23,8 @@ from pressmark.bagit.writing.small_folders import list_small_folders, read_small
 from pressmark.errors import BagError
 from pressmark.fs import steps
 from pressmark.fs.steps import ALONE, FLUSH, MOVE, UNLINK, WRITE, Step
-from pressmark.reports import ProgressEvent
+from pressmark.progress_event import EventListener
+from pressmark.reports import Problem, ProgressEvent
 from support.events import at
 from support.implementations import Implementation, use
 from support.preloading import preloadable
@@ -131,12 +132,12 @@ def test_the_bag_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, al
             os.utime(path, ns=(10**18, 10**18))
         if name == "other":
             monkeypatch.setattr(in_place, "_can_be_small", lambda _options: False)
-        bags.append(make_bag(folder, info=INFO, date=DAY, on_event=kept.append, algorithms=algorithms))
+        bags.append(make_bag(folder, info=INFO, date=DAY, progress=EventListener(kept.append), algorithms=algorithms))
         assert flaws(folder) == []
     one, other = tree(tmp_path / "one"), tree(tmp_path / "other")
     assert one == other
     assert os.stat(tmp_path / "one" / "s" / "data").st_mode == os.stat(tmp_path / "other" / "s" / "data").st_mode
-    kept = [[event for event in found if isinstance(event, ProgressEvent | Notice)] for found in events.values()]
+    kept = [[event for event in found if isinstance(event, ProgressEvent | Problem)] for found in events.values()]
     assert kept[0] == kept[1]
     assert len(events["one"]) == len(events["other"])
     opened = Bag.open(tmp_path / "one" / "s")
@@ -170,7 +171,7 @@ def test_changes_are_noticed(tmp_path: Path, change: str) -> None:
                 file.symlink_to("../b")
 
     with pytest.raises(BagError, match="changed, added or removed while the bag was being created"):
-        make_bag(folder, on_event=at("check", alter))
+        make_bag(folder, progress=EventListener(at("check", alter)))
     assert not (folder / "bagit.txt").exists()
     assert before.keys() - {b"a/z"} <= tree(folder).keys()
 

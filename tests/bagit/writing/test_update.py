@@ -15,13 +15,14 @@ import pytest
 from pressmark.bagit import bag_directory as base_module
 from pressmark.bagit.bag import Bag, make_bag, update
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.changes import Event, Notice
+from pressmark.bagit.changes import Event
 from pressmark.bagit.changes.bag_changes import BagChange
 from pressmark.bagit.validation.validate import validate
 from pressmark.bagit.writing.update import algorithms_to_read
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger
-from pressmark.reports import ProgressEvent
+from pressmark.progress_event import EventListener
+from pressmark.reports import Problem, ProgressEvent
 from support.implementations import Implementation
 from support.steps import killed_between_moves
 from support.users import OTHER, as_user, needs_users
@@ -115,7 +116,11 @@ def test_adding_an_algorithm(implementation: Implementation, tmp_path: Path) -> 
     rewrite_tag_manifest(bag)
     inode = manifest.stat().st_ino
     events: list[Event] = []
-    assert update(bag, add=["md5", "SHA3-256"], on_event=events.append).algorithms == ("md5", "sha3-256", "sha512")
+    assert update(bag, add=["md5", "SHA3-256"], progress=EventListener(events.append)).algorithms == (
+        "md5",
+        "sha3-256",
+        "sha512",
+    )
     assert manifest.stat().st_ino == inode
     assert [line.split()[1] for line in (bag / "manifest-md5.txt").read_bytes().splitlines()] == [
         b"data/b/c.txt",
@@ -179,7 +184,7 @@ def test_a_ledger(tmp_path: Path) -> None:
     for title in "xy":
         events: list[Event] = []
         with Ledger(tmp_path / "l", names, ["b"]) as ledger:
-            update(bag, info={"Title": title}, ledger=ledger, on_event=events.append)
+            update(bag, info={"Title": title}, ledger=ledger, progress=EventListener(events.append))
         assert flaws(bag) == []
     assert [event for event in events if isinstance(event, ProgressEvent)][-1].bytes == 0
 
@@ -216,7 +221,7 @@ def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path
         ("md5", 32, 32),
     }
     events: list[Event] = []
-    update(bag, accept=["added", "removed", "changed"], on_event=events.append)
+    update(bag, accept=["added", "removed", "changed"], progress=EventListener(events.append))
     assert flaws(bag) == []
     assert validate(bag).problems == []
     assert (bag / "bag-info.txt").read_bytes() == b"Bag-Size: 21 B\nPayload-Oxum: 21.6\n"
@@ -224,7 +229,7 @@ def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path
     assert [line.split(b"  ")[1] for line in lines] == [
         *(b"data/0", b"data/2", b"data/3", b"data/4", b"data/5", b"data/new %25%0A"),
     ]
-    noticed = [event.problem for event in events if isinstance(event, Notice)]
+    noticed = [event for event in events if isinstance(event, Problem)]
     assert {found.severity for found in noticed} == {"warning"}
     assert {found.kind for found in noticed} >= {"file-unlisted", "file-missing", "checksum-mismatch"}
 
@@ -590,7 +595,7 @@ def test_tag_files_that_were_changed(tmp_path: Path) -> None:
 
 def unlisted(events: list[Event]) -> list[tuple[bytes, str]]:
     """Return the tag files that no tag manifest listed, and what became of them."""
-    found = [event.problem for event in events if isinstance(event, Notice)]
+    found = [event for event in events if isinstance(event, Problem)]
     return [(one.path, one.message.partition("; ")[2]) for one in found if one.kind == "tag-file-unlisted"]
 
 
@@ -602,7 +607,7 @@ def test_unlisted_tag_files(implementation: Implementation, tmp_path: Path, vers
     (bag / "data" / "new").write_bytes(b"n")
     tag_manifest = bag / "tagmanifest-sha512.txt"
     events: list[Event] = []
-    update(bag, accept=["added"], info={"X": "y"}, on_event=events.append)
+    update(bag, accept=["added"], info={"X": "y"}, progress=EventListener(events.append))
     assert b"note.txt" not in tag_manifest.read_bytes()
     assert unlisted(events) == [(b"note.txt", "to add it, use --accept tag-files")]
     assert [(found.kind, found.path) for found in validate(bag).problems] == [("tag-file-unlisted", b"note.txt")]
@@ -610,12 +615,12 @@ def test_unlisted_tag_files(implementation: Implementation, tmp_path: Path, vers
     update(bag)
     assert tree(bag) == before
     events.clear()
-    update(bag, accept=["tag-files"], on_event=events.append)
+    update(bag, accept=["tag-files"], progress=EventListener(events.append))
     assert unlisted(events) == [(b"note.txt", "added to the tag manifests")]
     assert b"note.txt" in tag_manifest.read_bytes()
     assert validate(bag).problems == []
     events.clear()
-    update(bag, info={"X": "z"}, on_event=events.append)
+    update(bag, info={"X": "z"}, progress=EventListener(events.append))
     assert unlisted(events) == []
 
 
@@ -637,7 +642,7 @@ def test_tag_manifests_are_made(tmp_path: Path) -> None:
     """A bag without tag manifests gets them for all algorithms and all tag files."""
     bag = sketched(tmp_path / "b", tag_algorithms=[], tag_files={b"more/x%": b"x"}, algorithms=["md5", "sha512"])
     events: list[Event] = []
-    update(bag, on_event=events.append)
+    update(bag, progress=EventListener(events.append))
     assert flaws(bag) == []
     assert unlisted(events) == [(b"more/x%", "added to the tag manifests")]
     assert sorted(path.name for path in bag.glob("tagmanifest-*")) == ["tagmanifest-md5.txt", "tagmanifest-sha512.txt"]
@@ -678,7 +683,7 @@ def test_an_interrupted_update(tmp_path: Path) -> None:
         with pytest.raises(BagError):
             Bag.open(bag)
         events: list[Event] = []
-        found = update(bag, on_event=events.append, **options)
+        found = update(bag, progress=EventListener(events.append), **options)
         assert events[0] == ProgressEvent("recover")
         assert (len(events) == 1) == (options == {"add": "md5"})
         assert found.algorithms == (("md5", "sha512") if number == 0 else ("md5", "sha256", "sha512"))

@@ -22,6 +22,7 @@ from pressmark.fs.atomic import temporary
 from pressmark.jobs import WorkFolder
 from pressmark.migrate.planning import conflicts as refusals
 from pressmark.migrate.planning.planner import make_plan
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 
 from ..stores_to_migrate import QUICK, known_rows, layout_or_none, listed, made, refused, targets, warnings
@@ -53,7 +54,7 @@ HOSTILE = [
 def test_a_plan_says_where_every_object_is_and_goes(source: Path, tmp_path: Path) -> None:
     made(source, HATHI, {"one.txt": b"1", "sub/two.bin": b"22" * 3000})
     events: list[ProgressEvent] = []
-    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", on_event=events.append)
+    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", progress=EventListener(events.append))
     assert (plan.objects, plan.files, plan.bytes) == (5, 10, 5 * 6001)
     assert plan.work == str(tmp_path / "root.migration")
     entries = list(plan.entries())
@@ -540,12 +541,13 @@ def test_what_a_killed_plan_leaves_is_cleared_away(
 PLANNING = """
 import sys
 from pressmark import migrate
+from pressmark.progress_event import EventListener
 
 def wait(event):
     print("planning", flush=True)
     sys.stdin.read()
 
-migrate.plan(sys.argv[1], sys.argv[2], to="pairtree", work=sys.argv[3], on_event=wait)
+migrate.plan(sys.argv[1], sys.argv[2], to="pairtree", work=sys.argv[3], progress=EventListener(wait))
 """
 
 

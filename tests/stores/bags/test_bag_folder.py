@@ -25,12 +25,14 @@ import strategies
 from pressmark import bagit, stores
 from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError, StoreError
 from pressmark.fs.names import encode_fs
+from pressmark.progress_event import EventListener
 from pressmark.reports import Report
 from pressmark.stores.bags import archives, check as bags_check, walk as reader
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.check import validated
 from pressmark.stores.bags.folder_config import CONFIG
 from pressmark.stores.bags.walk import BagWalk
+from support.events import listening
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
@@ -406,7 +408,7 @@ def test_a_full_disk_is_not_a_problem_of_a_bag(
     monkeypatch.setattr(bags_check, "validate_archive", full)
     problems: list[object] = []
     with pytest.raises(StoreError, match="No space left") as caught:
-        folder.check(digests=True, on_problem=problems.append)
+        folder.check(digests=True, progress=listening(on_problem=problems.append))
     assert isinstance(caught.value.__cause__, OSError)
     assert problems == []
 
@@ -506,7 +508,7 @@ def test_check(tmp_path: Path, folder: BagFolder) -> None:
     (base / "link").symlink_to("ok")
     os.mkfifo(base / "pipe")
     seen: list[Any] = []
-    report = folder.check(digests=True, on_problem=seen.append)
+    report = folder.check(digests=True, progress=listening(on_problem=seen.append))
     assert seen == report.problems
     assert [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.severity == "error"] == [
         ("checksum-mismatch", "changed/data/a"),
@@ -542,13 +544,13 @@ def test_repair(tmp_path: Path, folder: BagFolder) -> None:
     before = snapshot(base)
     announced: list[object] = []
     done: list[object] = []
-    assert folder.repair(dry_run=True, on_event=announced.append).problems == []
+    assert folder.repair(dry_run=True, progress=EventListener(announced.append)).problems == []
     assert snapshot(base) == before
-    assert folder.repair(on_event=done.append).problems == []
+    assert folder.repair(progress=EventListener(done.append)).problems == []
     assert done == announced
     assert sorted(os.listdir(base)) == [os.fsdecode(CONFIG), "abc", "def"]
     assert kinds(folder, digests=True) == []
-    assert folder.repair(on_event=lambda event: pytest.fail(str(event))).counts["repaired"] == 0
+    assert folder.repair(progress=EventListener(lambda event: pytest.fail(str(event)))).counts["repaired"] == 0
 
 
 def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:

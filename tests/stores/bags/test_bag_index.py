@@ -631,7 +631,7 @@ for turn in range(many):
     store = stores.open(folder)
     try:
         if chosen.random() < 0.2:
-            with store.ingest(on_result=lambda result: None) as batch:
+            with store.ingest(results=[]) as batch:
                 for number in range(4):
                     batch.put(f"x:{chosen.randrange(30)}", folder.parent / "given")
         elif chosen.random() < 0.6:

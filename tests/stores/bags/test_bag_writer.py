@@ -73,7 +73,7 @@ def test_bags_equal_those_of_put(
             identifiers = {name: name if "identifiers" in manner else IDENTIFIERS[name] for name in SOURCES}
             records = [one.put(identifiers[name], given / name, mode="copy") for name in SOURCES]
             results: list[Result] = []
-            with many.ingest(mode="copy", on_result=results.append) as batch:
+            with many.ingest(mode="copy", results=results) as batch:
                 for name in SOURCES:
                     batch.put(identifiers[name], given / name)
             assert [result.record for result in results] == records
@@ -118,7 +118,7 @@ def test_a_bag_of_another_program_between(tmp_path: Path, given: Path) -> None:
     """A bag that appears after an object was prepared is found, whatever its name; a file there is a collision."""
     store = BagFolder.create(tmp_path / "store")
     results: list[Result] = []
-    with store.ingest(on_result=results.append) as batch:
+    with store.ingest(results=results) as batch:
         for name in ("a", "b", "c", "d"):
             batch.put(f"x:{name}", given / "small")
         bag(Path(store.root, "foreign"), "x:a")
@@ -147,7 +147,7 @@ def test_a_source_around_the_folder(tmp_path: Path, given: Path) -> None:
     """A small source that contains the folder is refused."""
     store = BagFolder.create(given / "small" / "store")
     results: list[Result] = []
-    with store.ingest(mode="copy", on_result=results.append) as batch:
+    with store.ingest(mode="copy", results=results) as batch:
         batch.put("x:1", given / "small")
     assert "cannot copy a directory into itself" in str(results[0].error)
     assert is_missing(store, "x:1")
@@ -165,7 +165,7 @@ def test_a_bag_that_cannot_be_written(tmp_path: Path, given: Path, monkeypatch: 
         finish(copy)
 
     results: list[Result] = []
-    with monkeypatch.context() as patch, store.ingest(mode="copy", on_result=results.append) as batch:
+    with monkeypatch.context() as patch, store.ingest(mode="copy", results=results) as batch:
         patch.setattr(BagCopy, "finish", full)
         batch.put("x:1", given / "small")
         batch.put("x:2", {"a": io.BytesIO(b"1")})

@@ -40,17 +40,23 @@ def path_of(root: OcflRoot, number: int = 2) -> Path:
     return Path(root.root) / root.path_for(IDENTIFIERS[number]).decode()
 
 
-def results(root: OcflRoot, **options: Any) -> tuple[list[Problem], dict[str, int], list[Any]]:
+def results(
+    root: OcflRoot, *, digests: bool = False, threads: int = 2
+) -> tuple[list[Problem], dict[str, int], list[Any]]:
     """Return problems, counts and the result of each object, of a check."""
     objects: list[Any] = []
-    report = root.check(on_object=lambda one: objects.append(one._replace(advice=set(one.advice))), **options)
+
+    def add(one: Any) -> None:
+        objects.append(one._replace(advice=set(one.advice)))
+
+    report = ocfl_check.Check(root, None, add).report(digests, threads, ())
     return report.problems, report.counts, objects
 
 
 def everything(root: OcflRoot) -> list[Any]:
     found: list[Any] = [results(root, digests=digests, threads=n) for digests in (True, False) for n in (1, 2)]
     beside: list[Problem] = []
-    return [*found, [*root.objects(threads=1, on_problem=beside.append)], beside, [*_walked_ocfl(root, ())]]
+    return [*found, [*root.objects(threads=1, problems=beside)], beside, [*_walked_ocfl(root, ())]]
 
 
 # --- what is read again -----------------------------------------------------------------------------------------------
@@ -96,7 +102,7 @@ def test_given_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implemen
     found = [(root.path_for(identifier), None) for identifier in IDENTIFIERS]
     outside = Problem("file-stray", "error", "", b"x")
     results: list[ocfl_check.ObjectResult] = []
-    report = ocfl_check.Check(root, None, None, results.append).report_on([found[0], outside, *found[1:]], True, 1)
+    report = ocfl_check.Check(root, None, results.append).report_on([found[0], outside, *found[1:]], True, 1)
     assert [(problem.kind, problem.path) for problem in report.problems] == [
         ("file-stray", b"x"),
         ("content-mismatch", found[1][0] + b"/v1/content/a.txt"),
@@ -107,7 +113,7 @@ def test_given_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implemen
     # Objects below a path that is no object are not part of the check.
     above = os.path.dirname(found[0][0])
     results.clear()
-    ocfl_check.Check(root, None, None, results.append).report_on([(above, None)], False, 1)
+    ocfl_check.Check(root, None, results.append).report_on([(above, None)], False, 1)
     assert [result.path for result in results] == [above.decode()]
 
 
@@ -128,7 +134,7 @@ def test_long_runs_of_small_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(LocalStorage, "hash_tasks", counted)
     objects: list[str] = []
-    report = root.check(digests=True, threads=1, on_object=lambda one: objects.append(one.path))
+    report = ocfl_check.Check(root, None, lambda one: objects.append(one.path)).report(True, 1, ())
     assert (report.problems, report.counts["objects"], len(runs)) == ([], 5, expected)
     assert objects == [root.path_for(identifier).decode() for identifier in in_order]
 

@@ -14,6 +14,7 @@ import pytest
 
 from pressmark.fs.names import encode_fs
 from pressmark.layouts import list_layouts
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
 from pressmark.stores.objects import RepairStep
 from pressmark.stores.ocfl import check as ocfl_check
@@ -21,6 +22,7 @@ from pressmark.stores.ocfl.declarations import REGISTERED
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.walk import Walk
 from pressmark.stores.problems import KINDS, SECTIONS
+from support.events import listening
 
 from .samples import CREATED, LAYOUTS, at, copy_tree, create, kinds, reopened, rewrite, save, source, tree
 
@@ -120,7 +122,7 @@ def test_each_bad_root(root: OcflRoot, change: Callable[[OcflRoot], object], exp
     assert root.check(digests=True).problems == []
     change(root)
     streamed: list[Problem] = []
-    report = root.check(digests=True, on_problem=streamed.append)
+    report = root.check(digests=True, progress=listening(on_problem=streamed.append))
     assert sorted({problem.kind for problem in report.problems}) == expected
     assert any(code == problem.code and f"({code})" in problem.message for problem in report.problems)
     assert all(problem.section == SECTIONS[problem.code] for problem in report.problems if problem.code)
@@ -201,7 +203,7 @@ def test_each_object_has_its_result(root: OcflRoot) -> None:
     (path_of(root, 1) / "v1/content/a.txt").write_bytes(b"x")
     results: list[ocfl_check.ObjectResult] = []
     events: list[object] = []
-    report = root.check(digests=True, on_object=results.append, on_event=events.append)
+    report = ocfl_check.Check(root, listening(events.append), results.append).report(True, 2, ())
     assert [result.path for result in results] == [record.path for record in root.objects()]
     assert {result.id for result in results if result.problems} == {IDENTIFIERS[1]}
     assert report.counts == {"objects": 11, "files": 19, "bytes": 55}
@@ -256,10 +258,10 @@ def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: l
     change(root)
     broken = tree(at(root))
     said: list[object] = []
-    assert root.repair(dry_run=True, on_event=said.append).problems == []
+    assert root.repair(dry_run=True, progress=EventListener(said.append)).problems == []
     assert tree(at(root)) == broken
     done: list[object] = []
-    assert root.repair(on_event=done.append).problems == []
+    assert root.repair(progress=EventListener(done.append)).problems == []
     assert said == done
     assert sorted({event.action for event in done if isinstance(event, RepairStep)}) == actions
     after = tree(at(root))
@@ -268,7 +270,7 @@ def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: l
         **({"ocfl_layout.json": after["ocfl_layout.json"]} if "ocfl_layout.json" in before else {}),
     }
     done.clear()
-    assert root.repair(on_event=done.append).problems == []
+    assert root.repair(progress=EventListener(done.append)).problems == []
     assert done == []
     assert reopened(root).layout == LAYOUTS["0003"]
 
@@ -308,7 +310,7 @@ def test_repair_goes_on_where_one_directory_is_refused(root: OcflRoot) -> None:
     for name in ("a", "stuck", "z"):
         (at(root) / name).mkdir()
     events: list[object] = []
-    report = root.repair(on_event=events.append)
+    report = root.repair(progress=EventListener(events.append))
     assert events == [RepairStep("prune", b"a"), RepairStep("prune", b"z")]
     assert [(one.kind, one.path) for one in report.problems if one.severity == "error"] == [
         ("directory-empty", b"stuck"),
@@ -337,7 +339,7 @@ def test_repair_leaves_directories_of_what_is_ignored(root: OcflRoot) -> None:
     (at(root) / "empty" / "sub" / ".DS_Store").write_bytes(b"x")
     for dry_run in (True, False):
         events: list[object] = []
-        report = root.repair(dry_run=dry_run, on_event=events.append, ignore=[".DS_Store"])
+        report = root.repair(dry_run=dry_run, progress=EventListener(events.append), ignore=[".DS_Store"])
         assert (kinds(report), events) == (["directory-empty"], [])
 
 

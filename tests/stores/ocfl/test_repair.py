@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import StoreError
+from pressmark.progress_event import EventListener
 from pressmark.stores import RepairStep
 from pressmark.stores.ocfl.root import OcflRoot
 from support.trees import snapshot, write
@@ -76,10 +77,10 @@ def test_what_another_file_proves(root: OcflRoot, tmp_path: Path, name: str, dam
     damaged = snapshot(tmp_path / OBJECT)
     assert root.check().errors
     told: list[RepairStep] = []
-    assert kinds(root.repair(dry_run=True, on_event=told.append)) == []  # type: ignore[arg-type]
+    assert kinds(root.repair(dry_run=True, progress=EventListener(told.append))) == []  # type: ignore[arg-type]
     assert snapshot(tmp_path / OBJECT) == damaged
     done: list[RepairStep] = []
-    assert kinds(root.repair(on_event=done.append)) == []  # type: ignore[arg-type]
+    assert kinds(root.repair(progress=EventListener(done.append))) == []  # type: ignore[arg-type]
     assert done == told
     assert {(step.action, os.fsdecode(step.path)) for step in done} == {("write", f"x/{name}")}
     assert snapshot(tmp_path / OBJECT) == before
@@ -152,7 +153,7 @@ def test_the_declaration_of_an_object(root: OcflRoot, tmp_path: Path, dry_run: b
     (tmp_path / OBJECT / "0=ocfl_object_1.1").unlink()
     assert set(kinds(root.check())) == {"file-stray"}
     steps: list[object] = []
-    assert root.repair(dry_run=dry_run, on_event=steps.append).errors == []
+    assert root.repair(dry_run=dry_run, progress=EventListener(steps.append)).errors == []
     assert steps == [RepairStep("write", b"x/0=ocfl_object_1.1")]
     if not dry_run:
         assert snapshot(tmp_path / OBJECT) == before
@@ -193,7 +194,7 @@ def test_the_declaration_of_the_root(tmp_path: Path, version: str, dry_run: bool
     (folder / f"0=ocfl_{version}").unlink()
     undeclared = OcflRoot(folder, undeclared=True)
     steps: list[object] = []
-    assert undeclared.repair(dry_run=dry_run, on_event=steps.append).errors == []
+    assert undeclared.repair(dry_run=dry_run, progress=EventListener(steps.append)).errors == []
     assert steps == [RepairStep("write", f"0=ocfl_{version}".encode())]
     if not dry_run:
         assert snapshot(folder) == before

@@ -44,7 +44,7 @@ def test_a_root_in_memory(tmp_path: Path) -> None:
     (path / "v1/content/a.txt").write_bytes(b"oNe")
     (at(root) / os.fsdecode(root.path_for(identifiers[2])) / "inventory.json.sha512").unlink()
     (path / "v1/content/extra").write_bytes(b"")
-    found = Check(root, None, None, None).report(True, 1, ())
+    found = Check(root, None).report(True, 1, ())
     assert kinds(found) == ["content-extra", "content-mismatch", "sidecar-missing"]
 
 

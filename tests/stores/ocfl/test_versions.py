@@ -14,6 +14,7 @@ import pytest
 
 import pressmark.stores.ocfl.repair  # noqa: F401  # or it would import what a test has replaced
 from pressmark.errors import ObjectError
+from pressmark.progress_event import EventListener
 from pressmark.stores import staging_writer, store_change
 from pressmark.stores.objects import RepairStep
 from pressmark.stores.ocfl.local.local_changes import LocalChanges
@@ -293,7 +294,7 @@ def test_a_dry_run_finishes_nothing(root: OcflRoot, tmp_path: Path, is_listed: b
     interrupted(root, tmp_path, is_listed=is_listed)
     before = tree(at(root))
     steps: list[object] = []
-    assert kinds(root.repair(dry_run=True, on_event=steps.append)) == []
+    assert kinds(root.repair(dry_run=True, progress=EventListener(steps.append))) == []
     assert steps == [RepairStep("finish", b"x/inventory.json" if is_listed else b"x/v3")]
     assert tree(at(root)) == before
     assert kinds(root.check()) == ["version-unfinished"]
@@ -401,7 +402,7 @@ def test_a_version_with_an_empty_directory(root: OcflRoot, tmp_path: Path) -> No
     assert "version-extra" in kinds(root.check())
     for dry_run in (True, False):
         steps: list[Any] = []
-        assert kinds(root.repair(dry_run=dry_run, on_event=steps.append)) == []
+        assert kinds(root.repair(dry_run=dry_run, progress=EventListener(steps.append))) == []
         assert [step.action for step in steps] == ["prune", "finish"]
 
 

@@ -53,7 +53,7 @@ def test_what_is_put_in_comes_back(word: str, data: st.DataObject) -> None:
             stored.append(identifier)
         assert refused <= REFUSED
         stray: list[Problem] = []
-        found = list(root.objects(on_problem=stray.append))
+        found = list(root.objects(problems=stray))
         assert sorted(record.id or "" for record in found) == sorted(stored)
         assert [os.fsencode(record.path) for record in found] == sorted(
             (os.fsencode(record.path) for record in found), key=lambda path: path.split(b"/")
@@ -168,7 +168,7 @@ def test_deep_hierarchies(tmp_path: Path) -> None:
 def accounted(root: OcflRoot) -> dict[str, list[str]]:
     """Return the owner of each file, and check that it has exactly one."""
     stray: list[Problem] = []
-    records = list(root.objects(on_problem=stray.append))
+    records = list(root.objects(problems=stray))
     objects = {record.path for record in records}
     problems = {os.fsdecode(problem.path) for problem in stray}
     by: dict[str, list[str]] = {}
@@ -209,7 +209,7 @@ def test_every_file_is_accounted_for(tmp_path: Path) -> None:
     by = accounted(root)
     assert sorted(by) == ["", "a", "a/inner", "b/c"]
     stray: list[Problem] = []
-    records = list(root.objects(on_problem=stray.append))
+    records = list(root.objects(problems=stray))
     assert [(record.id, record.path, record.proper) for record in records] == [
         ("a", "a", True),
         ("d", "a/inner", False),
@@ -231,7 +231,7 @@ def test_every_file_is_accounted_for(tmp_path: Path) -> None:
     }
     names = {"b/stray", "b/link", "b/pipe", "f", "empty"}
     less: list[Problem] = []
-    list(root.objects(on_problem=less.append, ignore=["stray", "li*", "pipe", "?", "empty"]))
+    list(root.objects(problems=less, ignore=["stray", "li*", "pipe", "?", "empty"]))
     assert not names & {os.fsdecode(problem.path) for problem in less}
 
 

@@ -18,6 +18,7 @@ from pressmark import Pairtree, stores
 from pressmark.errors import IdentifierError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.progress_event import EventListener
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
@@ -505,7 +506,7 @@ def test_an_unmounted_branch(tree: Tree, tmp_path: Path, beside: list[str]) -> N
         assert snapshot(base) == before
     events: list[object] = []
     assert "link-dangling" in {found.kind for found in store.repair(dry_run=True).problems}
-    assert "link-dangling" in {found.kind for found in store.repair(on_event=events.append).problems}
+    assert "link-dangling" in {found.kind for found in store.repair(progress=EventListener(events.append)).problems}
     assert not events
     assert snapshot(base) == before
     (tmp_path / "away").rename(tmp_path / "volume")

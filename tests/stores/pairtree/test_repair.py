@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.names import decode_fs
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores import RepairStep
 from pressmark.stores.pairtree import pairtree_store as pairtree
@@ -46,7 +47,7 @@ def test_the_specification(tree: Tree) -> None:
     """The split end of section 2 of the specification is repaired as drawn there."""
     base = tree("be/nt/README.txt", "be/nt/report.pdf", "be/nt/ef/foo/x")
     events: list[object] = []
-    report = PairtreeStore(base).repair(on_event=events.append)
+    report = PairtreeStore(base).repair(progress=EventListener(events.append))
     assert sorted(snapshot(base / "pairtree_root" / "be" / "nt")) == [
         *(b"ef", b"ef/foo", b"ef/foo/x", b"obj", b"obj/README.txt", b"obj/report.pdf"),
     ]
@@ -76,10 +77,10 @@ def test_moved_and_kept_names(tree: Tree) -> None:
     before = files(PairtreeStore(base))
     first = snapshot(base)
     expected: list[object] = []
-    PairtreeStore(base).repair(dry_run=True, on_event=expected.append)
+    PairtreeStore(base).repair(dry_run=True, progress=EventListener(expected.append))
     assert snapshot(base) == first
     events: list[object] = []
-    report = PairtreeStore(base).repair(on_event=events.append)
+    report = PairtreeStore(base).repair(progress=EventListener(events.append))
     assert events == expected
     assert files(PairtreeStore(base)) == before
     assert sorted(os.listdir(root / "be" / "nt")) == ["ef", "obj", "pairtree_x"]
@@ -89,7 +90,7 @@ def test_moved_and_kept_names(tree: Tree) -> None:
     assert sorted(problem.kind for problem in known(report)) == ["empty-id", "reserved"]
     again: list[object] = []
     second = snapshot(base)
-    assert PairtreeStore(base).repair(on_event=again.append).counts["repaired"] == 0
+    assert PairtreeStore(base).repair(progress=EventListener(again.append)).counts["repaired"] == 0
     assert (again, snapshot(base)) == ([], second)
 
 
@@ -155,7 +156,7 @@ def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: b
     (tmp_path / "empty").mkdir()
     (base / "pairtree_root" / "ab").symlink_to(tmp_path / "empty")
     events: list[object] = []
-    report = PairtreeStore(base).repair(dry_run=dry_run, on_event=events.append)
+    report = PairtreeStore(base).repair(dry_run=dry_run, progress=EventListener(events.append))
     assert events == []
     assert [problem.kind for problem in known(report)] == ["empty"]
     assert (tmp_path / "empty").is_dir()
@@ -196,7 +197,7 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     store = PairtreeStore(base)
     refuse_removal(monkeypatch, b"/ef")
     events: list[object] = []
-    report = store.repair(on_event=events.append)
+    report = store.repair(progress=EventListener(events.append))
     assert [event.path for event in events if isinstance(event, RepairStep)] == [
         b"pairtree_root/cd",
         b"pairtree_root/gh",
@@ -221,7 +222,7 @@ def test_parents_that_cannot_be_removed(tree: Tree, monkeypatch: pytest.MonkeyPa
     store = PairtreeStore(tree("ab/cd/ef/"))
     refuse_removal(monkeypatch, b"/ab/cd")
     events: list[object] = []
-    report = store.repair(on_event=events.append)
+    report = store.repair(progress=EventListener(events.append))
     assert events == [RepairStep("prune", b"pairtree_root/ab/cd/ef")]
     assert [(problem.kind, problem.path) for problem in known(report)] == [("unrepaired", b"pairtree_root/ab/cd")]
 
@@ -277,7 +278,7 @@ def test_interrupted_changes(tree: Tree) -> None:
     with store.get("ab").open("one") as file:
         assert file.read() == b"x"
     events: list[object] = []
-    store.repair(on_event=events.append)
+    store.repair(progress=EventListener(events.append))
     assert [event.action for event in events if isinstance(event, RepairStep)] == ["remove", *["finish"] * 7]
     assert {path: sorted(names) for path, names in files(store).items()} == before
     assert kinds(store) == []
@@ -354,5 +355,5 @@ def test_other_dialects_are_not_changed(tree: Tree) -> None:
 def test_texts_of_events(tree: Tree) -> None:
     """Paths in events are bytes, as in problems."""
     events: list[object] = []
-    PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, on_event=events.append)
+    PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, progress=EventListener(events.append))
     assert [decode_fs(event.path) for event in events if isinstance(event, RepairStep)] == ["pairtree_root/\udcff"]

@@ -25,14 +25,14 @@ from ..conftest import Tree
 
 def walked(base: Path, **options: object) -> tuple[dict[str, tuple[str | None, str | None, list[str]]], list[str]]:
     """Return path -> identifier, encapsulation and kinds of problems of every object; and the other problems."""
-    others: list[str] = []
+    others: list[Problem] = []
     store = PairtreeStore(base, **options)  # type: ignore[arg-type]
     found = {}
-    for record in store.objects(on_problem=lambda each: others.append(f"{os.fsdecode(each.path)}: {each.kind}")):
+    for record in store.objects(problems=others):
         assert record.proper == (record.encapsulation is not None)
         kinds = [problem.kind for problem in record.problems]
         found[record.path.removeprefix("pairtree_root/")] = (record.id, record.encapsulation, kinds)
-    return found, others
+    return found, [f"{os.fsdecode(each.path)}: {each.kind}" for each in others]
 
 
 # Names below pairtree_root -> objects, and problems without an object.
@@ -229,7 +229,7 @@ def test_a_link_to_the_root(tree: Tree) -> None:
     base = tree("ab/foo/x")
     (base / "pairtree_root" / "rt").symlink_to("/")
     others: list[Problem] = []
-    records = itertools.islice(PairtreeStore(base).objects(on_problem=others.append), 10_000)
+    records = itertools.islice(PairtreeStore(base).objects(problems=others), 10_000)
     assert "ab" in [record.id for record in records]
 
 
@@ -369,7 +369,7 @@ def test_any_tree(implementations: list[Implementation], tree: dict[bytes, objec
             for pairtree_walk.BUDGET in (1, budget):
                 with use(implementation):
                     loose: list[Problem] = []
-                    records = list(store.objects(threads=threads, on_problem=loose.append))
+                    records = list(store.objects(threads=threads, problems=loose))
                     results.append((records, loose))
         pairtree_walk.BUDGET = budget
         assert all(result == results[0] for result in results)

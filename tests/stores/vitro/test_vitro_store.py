@@ -21,6 +21,7 @@ from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs, is_junk
 from pressmark.fs.staging import leftovers
+from pressmark.progress_event import EventListener
 from pressmark.stores import RepairStep
 from pressmark.stores.vitro.vitro_store import VitroStore
 from pressmark.stores.vitro.walk import Walk
@@ -512,10 +513,10 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
     ids = sorted(record.id or "" for record in vitro.objects())
     before = snapshot(Path(vitro.root))
     announced: list[object] = []
-    dry = vitro.repair(dry_run=True, on_event=announced.append)
+    dry = vitro.repair(dry_run=True, progress=EventListener(announced.append))
     assert snapshot(Path(vitro.root)) == before
     done: list[object] = []
-    report = vitro.repair(on_event=done.append)
+    report = vitro.repair(progress=EventListener(done.append))
     assert done == announced
     assert [(one.kind, one.path) for one in dry.problems] == [(one.kind, one.path) for one in report.problems]
     assert sorted(one.kind for one in report.problems) == ["duplicate-id", "files-several", "hidden"]
@@ -525,7 +526,7 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
     assert data(vitro, "urn:123") == ("f.txt", b"data")
     assert sorted(filter(None, before.values())) == sorted(filter(None, snapshot(Path(vitro.root)).values()))
     after = snapshot(Path(vitro.root))
-    assert vitro.repair(on_event=lambda event: pytest.fail(str(event))).counts["repaired"] == 0
+    assert vitro.repair(progress=EventListener(lambda event: pytest.fail(str(event)))).counts["repaired"] == 0
     assert snapshot(Path(vitro.root)) == after
 
 
@@ -537,9 +538,9 @@ def test_a_dry_run_considers_its_own_changes(tmp_path: Path, vitro: VitroStore) 
     write(at.parent, {"~": None})
     vitro.declare("urn:")
     announced: list[object] = []
-    vitro.repair(dry_run=True, on_event=announced.append)
+    vitro.repair(dry_run=True, progress=EventListener(announced.append))
     done: list[object] = []
-    assert vitro.repair(on_event=done.append).problems == []
+    assert vitro.repair(progress=EventListener(done.append)).problems == []
     assert announced == done
     assert [event.action for event in done if isinstance(event, RepairStep)] == ["rename", "move", *["prune"] * 3]
 
@@ -579,7 +580,7 @@ def test_a_file_replaced_during_a_repair(tmp_path: Path, vitro: VitroStore) -> N
         os.unlink(Path(vitro.root, "file_storage_root", "xyz", "a b"))
         write(Path(vitro.root), {"file_storage_root/xyz/new": b"3"})
 
-    assert vitro.repair(on_event=replace).counts["repaired"] == 1
+    assert vitro.repair(progress=EventListener(replace)).counts["repaired"] == 1
     assert tree(vitro) == ["abc/a^20b", "xyz/new"]
 
 

@@ -31,6 +31,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.outcomes import FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
+from pressmark.progress_event import Progress
 from pressmark.reports import ERROR, Problem, ProgressEvent
 from pressmark.threads import Threads, resolve_threads
 
@@ -54,8 +55,7 @@ def validate_archive(
     stream: BinaryIO | None = None,
     limits: Limits = Limits(),  # noqa: B008, immutable
     keep: int = KEEP,
-    on_event: Callable[[ProgressEvent], object] | None = None,
-    on_problem: Callable[[Problem], object] | None = None,
+    progress: Progress | None = None,
 ) -> BagReport:
     """Validate a serialized bag; return a report of all problems. Nothing is unpacked.
 
@@ -71,9 +71,8 @@ def validate_archive(
     :param stream: a binary stream that is read once, instead of the file: a tar file, compressed or not, whose
         manifests have no algorithms but md5, sha1, sha256 and sha512. ``path`` is its name in messages
     :param limits: limits for reading the archive
-    :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
-    :param on_event: called with :class:`~pressmark.reports.ProgressEvent`; its bytes are those of the archive
-    :param on_problem: called with each problem
+    :param keep: maximum number of problems in the report; all are counted
+    :param progress: its bytes are those of the archive
     :raises BagError: the archive cannot be opened or read, or is not supported as a stream
     :raises SpillError: a temporary file cannot be written or read
     :raises ValueError: another argument is invalid
@@ -83,7 +82,7 @@ def validate_archive(
     if read not in ("parallel", "sequential"):
         raise ValueError(f"read={read!r}: expected parallel or sequential")
     report = BagReport(level=level, keep=keep, counts={"files": 0, "bytes": 0, "tag_files": 0})
-    report_problems = reporting(report, on_problem)
+    report_problems = reporting(report, progress)
     with ExitStack() as stack:
         archive = stack.enter_context(open_archive(path, limits, stream))
         pool = None
@@ -92,7 +91,7 @@ def validate_archive(
                 Threads(_THREADS if threads is None else min(resolve_threads(threads), _THREADS), "pressmark-digests")
             )
         try:
-            table, members = _read(archive, level, pool, threads, on_event, report_problems, stack)
+            table, members = _read(archive, level, pool, threads, progress, report_problems, stack)
         except ArchiveError as error:
             if archive.has_changed():
                 report_problems([problem("file-changing", b"", _CHANGED)])
@@ -101,12 +100,12 @@ def validate_archive(
             return report
         if members.top is not None:
             bag = VerifiedBag(archive.path, table, members, archive)
-            reading = Reading(threads, read, on_event=on_event)
+            reading = Reading(threads, read, progress=progress)
 
             def verify_members(tag_files: TagFiles, matcher: FileMatcher) -> None:
                 verify(bag.digests, tag_files, matcher, reading, report_problems, members.progress)
 
-            tag_files = check_files(bag, report, report_problems, verify_members, lenient=lenient, on_event=on_event)
+            tag_files = check_files(bag, report, report_problems, verify_members, lenient=lenient, on_event=progress)
             if profile is not None:
                 report_problems(profile.check_files(tag_files.bag, bag, MEDIA_TYPES[archive.format]))
         if archive.has_changed():
@@ -213,7 +212,7 @@ class VerifiedBag(ArchivedBag):
                 waiting.append(match)
                 yield self._known(match, needed)
 
-        descriptor, report = self._archive.descriptor, reading.on_event
+        descriptor, report = self._archive.descriptor, reading.progress
         for outcome in hash_ranges(descriptor, tasks(), algorithms, reading.threads, report, read=reading.order):
             yield waiting.popleft(), outcome
 

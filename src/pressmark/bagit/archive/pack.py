@@ -29,6 +29,7 @@ from pressmark.bagit.writing.options import Path
 from pressmark.errors import BagError
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.names import is_inside
+from pressmark.progress_event import Progress
 from pressmark.reports import ProgressEvent
 from pressmark.threads import resolve_threads
 
@@ -38,7 +39,7 @@ CHANGED = "files were added or removed while the bag was packed; run the same co
 
 
 def pack(
-    bag: BagTags | Path, file: Path | None = None, *, threads: int | None = None, on_event: Listener | None = None
+    bag: BagTags | Path, file: Path | None = None, *, threads: int | None = None, progress: Progress | None = None
 ) -> str:
     """Pack a bag into an archive, and return the path of the archive. The bag is not changed.
 
@@ -53,13 +54,13 @@ def pack(
     :param file: its ending determines the format: .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip; default: the path of
         the bag with .tar
     :param threads: number of threads that compress and compute digests; :data:`None` for one per core
-    :param on_event: called with the events of :mod:`pressmark.bagit.changes`
+    :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises BagInvalidError: the bag is not valid; no archive was created
     :raises BagError: the archive cannot be created
     """
     path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     destination = os.path.abspath(path) + b".tar" if file is None else os.fsencode(file)
-    pack_bag(path, destination, threads, on_event)
+    pack_bag(path, destination, threads, progress)
     return os.fsdecode(destination)
 
 

@@ -22,7 +22,7 @@ from pressmark.bagit.archive.reader import open_archive
 from pressmark.bagit.archive.table import MemberTable
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory, Reading
-from pressmark.bagit.changes import Listener, with_stages
+from pressmark.bagit.changes import Event, Listener, with_stages
 from pressmark.bagit.changes.bag_verdict import Verdict
 from pressmark.bagit.changes.destination import (
     checked_destination,
@@ -39,7 +39,8 @@ from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.validation.validate import validate
 from pressmark.bagit.writing.options import Path
 from pressmark.errors import ArchiveError, BagError
-from pressmark.reports import ProgressEvent
+from pressmark.progress_event import EventListener, Progress
+from pressmark.reports import Problem, ProgressEvent
 from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["unpack", "unpack_bag"]
@@ -53,7 +54,7 @@ def unpack(
     *,
     threads: int | None = None,
     limits: Limits = Limits(),  # noqa: B008, immutable
-    on_event: Listener | None = None,
+    progress: Progress | None = None,
 ) -> Bag:
     """Unpack a bag from an archive, and return it. The archive is not changed.
 
@@ -66,7 +67,7 @@ def unpack(
         its ending
     :param threads: number of threads that compute digests; :data:`None` for one per core
     :param limits: limits for reading the archive
-    :param on_event: called with the events of :mod:`pressmark.bagit.changes`
+    :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises BagInvalidError: the bag or the archive is not valid; nothing was unpacked
     :raises BagError: the archive cannot be read, or the bag cannot be written
     """
@@ -77,7 +78,7 @@ def unpack(
             raise BagError(path, "cannot derive the name of the bag from this name; specify a directory")
         directory = path[: -len(ending)]
     destination = os.fsencode(directory)
-    unpack_bag(path, destination, threads, limits, on_event)
+    unpack_bag(path, destination, threads, limits, progress)
     return Bag.open(destination)
 
 
@@ -115,8 +116,15 @@ def unpack_bag(
         assert members.top is not None
         if members.lacking():
             # The digests that are known do not suffice.
+
+            def hear(event: Event) -> None:
+                if isinstance(event, Problem):
+                    verdict.add([event])
+                else:
+                    on_event(event)
+
             on_event(ProgressEvent("hash"))
-            report = validate(bag, threads=count, keep=0, on_event=on_event, on_problem=lambda one: verdict.add([one]))
+            report = validate(bag, threads=count, keep=0, progress=EventListener(hear))
             verdict.report.counts.update(report.counts)
         else:
             written = VerifiedBag(path, table, members)

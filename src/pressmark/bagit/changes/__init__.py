@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pressmark.errors import BagError
 from pressmark.fs.file_errors import raising
@@ -15,7 +15,7 @@ from pressmark.reports import Problem, ProgressEvent
 if TYPE_CHECKING:
     from pressmark.fixity.copying import Copying
 
-__all__ = ["RUN_AGAIN", "Event", "Listener", "Notice", "as_bag_error", "refusing", "with_stages"]
+__all__ = ["RUN_AGAIN", "Event", "Listener", "as_bag_error", "refusing", "with_stages"]
 
 RUN_AGAIN = "run the same command again"
 
@@ -23,16 +23,10 @@ RUN_AGAIN = "run the same command again"
 refusing = partial(raising, BagError)
 
 
-class Notice(NamedTuple):
-    """An event: a problem. Its severity is ``error`` if it prevents the change."""
-
-    problem: Problem
-
-
-#: What a change tells. The stages of its progress are ``examine`` the names; ``hash``, ``copy``, ``pack``, ``unpack``
-#: or ``fetch`` the payload; ``tag``: write the tag files; ``check`` for concurrent changes; ``move`` everything into
-#: place; and ``recover``: an interrupted run was finished.
-Event: TypeAlias = "ProgressEvent | Notice | Copying"
+#: What a change tells; a problem of severity ``error`` prevents the change. The stages of its progress are ``examine``
+#: the names; ``hash``, ``copy``, ``pack``, ``unpack`` or ``fetch`` the payload; ``tag``: write the tag files; ``check``
+#: for concurrent changes; ``move`` everything into place; and ``recover``: an interrupted run was finished.
+Event: TypeAlias = "ProgressEvent | Problem | Copying"
 Listener = Callable[[Event], object]
 
 

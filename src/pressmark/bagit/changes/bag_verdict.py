@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pressmark.bagit.changes import Listener, Notice
+from pressmark.bagit.changes import Listener
 from pressmark.bagit.problems import BagReport
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.reports import ERROR, Problem
@@ -43,7 +43,7 @@ class Verdict:
                 self._errors += 1
                 self._first = self._first or found
             self.report.add([found])
-            self._on_event(Notice(found))
+            self._on_event(found)
 
     def raise_if_invalid(self, path: bytes, consequence: str) -> None:
         """Raise an error about the problems, if the bag is invalid.

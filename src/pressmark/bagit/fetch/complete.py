@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
-from pressmark.bagit.changes import Listener, refusing
+from pressmark.bagit.changes import refusing
 from pressmark.bagit.changes.bag_changes import BagChange
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
@@ -37,6 +37,7 @@ from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import PROGRESS_EVERY
 from pressmark.fs.beneath import READ, Directory, close_directory, land, open_or_make, require_regular
 from pressmark.fs.durable import exists, flush_directory
+from pressmark.progress_event import Progress
 from pressmark.reports import ERROR, Problem, ProgressEvent, Report
 from pressmark.threads import Threads, require_use
 
@@ -69,8 +70,7 @@ def complete(
     timeout: float = 60.0,
     certificates: str | None = None,
     verify: bool = False,
-    on_event: Listener | None = None,
-    on_problem: Callable[[Problem], object] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Download the missing files that the fetch.txt of a bag lists (2.2.3).
 
@@ -87,8 +87,7 @@ def complete(
     :param timeout: seconds without data after which a connection fails
     :param certificates: a file with the certificates to trust instead of the system's
     :param verify: also verify the checksums of the files that are present
-    :param on_event: called with :class:`~pressmark.reports.ProgressEvent` of the stage ``fetch``, in the calling thread
-    :param on_problem: called with each problem, in the order of fetch.txt
+    :param progress: has the one stage ``fetch``; changed in the calling thread
     :return: a report with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``
     :raises BagError: the bag cannot be opened or written to, another run is changing it, or urllib3 is missing
     :raises ValueError: another argument is invalid
@@ -112,7 +111,7 @@ def complete(
         if is_changing:
             # Finish an interrupted change first: it can affect manifests or fetch.txt.
             change = ending.enter_context(BagChange(path))
-        run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, on_event, on_problem)
+        run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, progress)
         return run.report()
 
 
@@ -138,16 +137,14 @@ class _Run:
         verify: bool,
         locked: bool,
         ending: contextlib.ExitStack,
-        on_event: Listener | None,
-        on_problem: Callable[[Problem], object] | None,
+        progress: Progress | None,
     ) -> None:
         self._bag = bag
         self._policy = policy
         self._verify = verify
         self._ending = ending
-        self._on_event = on_event
+        self._on_event = progress
         self._progress = ProgressEvent("fetch")
-        self._on_problem = on_problem
         self._base = ending.enter_context(BagDirectory(bag.path))
         self._report = BagReport(level="fetch")
         self._seen: set[bytes] = set()
@@ -317,9 +314,9 @@ class _Run:
 
     def _add(self, problems: list[Problem]) -> None:
         self._report.add(problems)
-        if self._on_problem is not None:
+        if self._on_event is not None:
             for one in problems:
-                self._on_problem(one)
+                self._on_event(one)
 
     # --- events ---------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.disk_queue import DiskQueue
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
 
 if TYPE_CHECKING:
@@ -91,10 +92,10 @@ def verify(
         def add(event: ProgressEvent) -> None:
             nonlocal now
             now = first.plus(event.items, event.bytes, event.failed)
-            if reading.on_event is not None:
-                reading.on_event(now)
+            if reading.progress is not None:
+                reading.progress(now)
 
-        how = reading._replace(ledger=ledger, on_event=None if reading.on_event is None else add)
+        how = reading._replace(ledger=ledger, progress=None if reading.progress is None else EventListener(add))
         for match, outcome in digests(listed, names, how):
             compare_digests(tag_files, match, outcome, report_problems)
 

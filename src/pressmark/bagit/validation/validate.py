@@ -6,7 +6,7 @@ The number of problems that are kept is bounded.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,8 @@ from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError, SpillError
-from pressmark.reports import Problem, ProgressEvent
+from pressmark.progress_event import Progress
+from pressmark.reports import ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile import Profile
@@ -42,8 +43,7 @@ def validate(
     ledger: AnyLedger | None = None,
     profile: Profile | None = None,
     keep: int = KEEP,
-    on_event: Callable[[ProgressEvent], object] | None = None,
-    on_problem: Callable[[Problem], object] | None = None,
+    progress: Progress | None = None,
 ) -> BagReport:
     """Validate a bag; return a report of all problems.
 
@@ -59,15 +59,14 @@ def validate(
         algorithms of the bag. Payload files in it are not read again; tag files only if their manifests have the same
         algorithms
     :param profile: a BagIt Profile that the bag must conform to
-    :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
-    :param on_event: called with the events of :func:`pressmark.fixity.hash_files`
-    :param on_problem: called with each problem
+    :param keep: maximum number of problems in the report; all are counted
+    :param progress: files and bytes read
     :raises BagError: ``path`` is neither a directory nor a file, or cannot be opened; other faults of a bag are
         problems, not exceptions
     :raises LedgerError: the ledger was created for other files or algorithms, or cannot be written
     :raises ValueError: another argument is invalid
     """
-    run = _Validation(level, lenient, links, threads, read, profile, keep, on_event, on_problem)
+    run = _Validation(level, lenient, links, threads, read, profile, keep, progress)
     found = None
     if ledger is None:
         (found,) = run.in_memory([os.fsencode(path)])
@@ -84,18 +83,16 @@ def validate_many(
     read: str = "parallel",
     profile: Profile | None = None,
     keep: int = KEEP,
-    on_event: Callable[[ProgressEvent], object] | None = None,
-    on_problem: Callable[[Problem], object] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[BagReport | BagError | SpillError]:
     """Validate many bags; yield the report of each, in order, or the error that prevented it.
 
     Small bags are read many at a time. Parameters are those of :func:`validate`.
 
-    :param on_event: called with the progress in each bag
-    :param on_problem: called with each problem of a bag before its report is yielded
+    :param progress: files and bytes read of each bag
     :raises ValueError: an argument is invalid
     """
-    run = _Validation(level, lenient, links, threads, read, profile, keep, on_event, on_problem)
+    run = _Validation(level, lenient, links, threads, read, profile, keep, progress)
     directories = list(map(os.fsencode, paths))
     with closing(run.in_memory(directories)) as in_memory:
         for path, found in zip(directories, in_memory, strict=True):
@@ -117,8 +114,7 @@ class _Validation(NamedTuple):
     order: str
     profile: Profile | None
     keep: int
-    on_event: Callable[[ProgressEvent], object] | None
-    on_problem: Callable[[Problem], object] | None
+    progress: Progress | None
 
     def in_memory(self, paths: Iterable[bytes]) -> Generator[PlainBag | None]:
         """Yield each bag that is small and plain, and :data:`None` for any other.
@@ -140,13 +136,13 @@ class _Validation(NamedTuple):
         :raises BagError: it does not exist any more
         """
         report = BagReport(counts=found.counts, level=self.level, keep=self.keep)
-        report_problems = reporting(report, self.on_problem)
+        report_problems = reporting(report, self.progress)
         report_problems(found.problems)
         if self.profile is not None:
             report_problems(self.profile.check(found.tags))
-        if self.on_event is not None:
+        if self.progress is not None:
             counts = found.counts
-            self.on_event(ProgressEvent(items=counts["files"] + counts["tag_files"], bytes=found.size))
+            self.progress(ProgressEvent(items=counts["files"] + counts["tag_files"], bytes=found.size))
         return report
 
     def read(self, path: AnyPath, ledger: AnyLedger | None = None) -> BagReport:
@@ -170,16 +166,15 @@ class _Validation(NamedTuple):
                     read=self.order,
                     profile=self.profile,
                     keep=self.keep,
-                    on_event=self.on_event,
-                    on_problem=self.on_problem,
+                    progress=self.progress,
                 )
         report = BagReport(level=self.level, keep=self.keep)
-        report_problems = reporting(report, self.on_problem)
+        report_problems = reporting(report, self.progress)
         with BagDirectory(path) as base, ExitStack() as stack:
 
             def verify_files(tag_files: TagFiles, matcher: FileMatcher) -> None:
                 opened = _opened(ledger, tag_files.bag.algorithms, base.path, stack)
-                reading = Reading(self.threads, self.order, self.links == "trusted", opened, self.on_event)
+                reading = Reading(self.threads, self.order, self.links == "trusted", opened, self.progress)
                 verify(base.digests, tag_files, matcher, reading, report_problems)
 
             tag_files = check_files(
@@ -189,7 +184,7 @@ class _Validation(NamedTuple):
                 verify_files,
                 lenient=self.lenient,
                 links=self.links,
-                on_event=self.on_event,
+                on_event=self.progress,
             )
             if self.profile is not None:
                 report_problems(self.profile.check(tag_files.bag))

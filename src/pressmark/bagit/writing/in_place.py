@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import Event, Listener, Notice, refusing
+from pressmark.bagit.changes import Event, Listener, refusing
 from pressmark.bagit.changes.bag_changes import FORMAT, BagChange, error_of_change, is_decided, recover
 from pressmark.bagit.walk import BagEntry
 from pressmark.bagit.writing.options import CreateOptions
@@ -41,6 +41,7 @@ from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.changes import Change, Moves, commit, enter, leave
 from pressmark.fs.durable import exists
 from pressmark.fs.names import decode_fs, is_inside
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
 from pressmark.threads import ordered_map, resolve_threads
 
@@ -159,8 +160,8 @@ def _create_batch(bases: Sequence[bytes], options: CreateOptions, nested: bool) 
 
 
 def _keep_notice(kept: list[Problem], event: Event) -> None:
-    if isinstance(event, Notice):
-        kept.append(event.problem)
+    if isinstance(event, Problem):
+        kept.append(event)
 
 
 def _create_one(directory: _Directory, change: Change, options: CreateOptions, nested: bool) -> BagInfo:
@@ -275,7 +276,7 @@ class _WalkedDirectory(_Directory):
             ((found.path, inner_path(found)) for found in self.preflight.payload(self._base)),
             self._options.algorithms,
             self._options.threads,
-            self._on_event,
+            EventListener(self._on_event),
             read=self._options.read,
             ledger=self._ledger,
             beneath=self._base.beneath,

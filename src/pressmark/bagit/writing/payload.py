@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, Match
-from pressmark.bagit.changes import RUN_AGAIN, Listener, Notice, refusing
+from pressmark.bagit.changes import RUN_AGAIN, Listener, refusing
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, Exclusion, walk
@@ -313,13 +313,13 @@ class Preflight:
     def refuse(self, found: Problem) -> None:
         """Add a problem that prevents the creation."""
         self.refused += 1
-        self._on_event(Notice(found._replace(severity="error")))
+        self._on_event(found._replace(severity="error"))
         if len(self._reasons) < NAMED:
             self._reasons.append(str(BagError(found.path, found.message)))
 
     def warn(self, found: Problem) -> None:
         """Report a problem that does not prevent the creation."""
-        self._on_event(Notice(found._replace(severity="warning")))
+        self._on_event(found._replace(severity="warning"))
 
     def raise_if_refused(self, source: bytes) -> None:
         """Raise an error about the problems that prevent the creation, if any.

@@ -17,7 +17,7 @@ from pressmark.bagit.bag_directory import BagDirectory, Match, ResolvedPath
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, is_described
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
-from pressmark.bagit.changes import Listener, Notice, refusing, with_stages
+from pressmark.bagit.changes import Listener, refusing, with_stages
 from pressmark.bagit.changes.bag_changes import BagChange, is_decided
 from pressmark.bagit.encodings import UTF8, find_charset
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
@@ -35,6 +35,7 @@ from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.durable import exists
+from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
 
 __all__ = ["ADDED", "algorithms_to_read", "update_bag"]
@@ -163,7 +164,7 @@ class _Update:
         found = found._replace(severity="error" if fatal else "warning")
         self._report.add([found])
         self._cause.add(found)
-        self._on_event(Notice(found))
+        self._on_event(found)
 
     def _judge(self, problems: Iterable[Problem]) -> None:
         """Add problems of the bag, and decide for each whether it prevents the update."""
@@ -361,7 +362,7 @@ class _Update:
             map(task, jobs),
             names,
             self._threads,
-            self._on_event,
+            EventListener(self._on_event),
             read=self._read,
             ledger=self._ledger,
             beneath=self._base.beneath,

@@ -42,6 +42,7 @@ from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
 from pressmark.fs.steps import write_new
+from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 
 __all__ = [
@@ -148,7 +149,8 @@ def create_elsewhere(
             if mode == "copy" and options.fetch_base is None and free < needed:
                 raise BagError(destination, f"not enough disk space: {needed} bytes needed, {free} available")
             new = NewDirectory(path, payload, options, on_event)
-            how: Any = {"threads": options.threads, "read": options.read, "links": options.links, "on_event": on_event}
+            how: Any = {"threads": options.threads, "read": options.read, "links": options.links}
+            how["progress"] = EventListener(on_event)
             if options.fetch_base is None:
                 outcomes = copy_files(new.copies(), options.algorithms, mode=mode, real=True, **how)
             else:

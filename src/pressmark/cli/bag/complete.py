@@ -141,8 +141,7 @@ def complete_command(
             bag,
             maximum=maximum,
             verify=verify,
-            on_event=Listener(output.reporter),
-            on_problem=output.problem,
+            progress=Listener(output.reporter, output.problem),
             **download,
         )
         output.summarize(report)

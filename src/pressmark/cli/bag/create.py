@@ -291,7 +291,7 @@ def _create_one(
     listener = Listener(reporter, directory=directory)
     begin = time.monotonic()
     try:
-        bag = make(on_event=listener)
+        bag = make(progress=listener)
     except BagError:
         if not reporter.failed:
             raise
@@ -326,7 +326,7 @@ def _create_each(
                 if new is None:
                     reporter.flush()
                     listener = Listener(reporter, problems.append)
-                    result = _report(make(source, on_event=listener), listener, begin)
+                    result = _report(make(source, progress=listener), listener, begin)
                 else:
                     done = done.plus(new.files, new.bytes)
                     if number % TOGETHER == 0:

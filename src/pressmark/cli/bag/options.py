@@ -14,6 +14,7 @@ from pressmark.cli.common.files import open_source
 from pressmark.cli.common.progress import Reporter
 from pressmark.errors import BagError, quoted
 from pressmark.fs.names import is_inside
+from pressmark.progress_event import Progress
 from pressmark.reports import ERROR, Problem, ProgressEvent
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ STAGES = {
 }
 
 
-class Listener:
+class Listener(Progress):
     """Receives the events of an operation on a bag: shows progress, and prints a line for each problem.
 
     :param on_problem: called with each problem; by default, problems are printed to standard error
@@ -145,11 +146,10 @@ class Listener:
     def __init__(
         self, reporter: Reporter, on_problem: Callable[[Problem], object] | None = None, *, directory: bytes = b""
     ) -> None:
-        # Few commands on bags change them.
-        from pressmark.bagit.changes import Notice
-        from pressmark.fixity.copying import Copying
+        from pressmark.fixity.copying import Copying  # few commands on bags change them
 
-        self._notice, self._copying = Notice, Copying
+        super().__init__()
+        self._copying = Copying
         self.mode = ""
         self.wrote = self.moved = False
         self.read = ProgressEvent()
@@ -168,9 +168,9 @@ class Listener:
             if event.items:
                 self.read = event
             self._reporter.on_event(event)
-        elif isinstance(event, self._notice):
-            self.excluded += event.problem.kind == "excluded"
-            self._on_problem(event.problem)
+        elif isinstance(event, Problem):
+            self.excluded += event.kind == "excluded"
+            self._on_problem(event)
         elif isinstance(event, self._copying):
             self.mode = event.mode
             if event.mode != "copy":

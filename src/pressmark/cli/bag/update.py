@@ -183,7 +183,7 @@ def update_command(
                 threads=threads,
                 read=read,
                 ledger=journal,
-                on_event=listener,
+                progress=listener,
             )
         except BagInvalidError as error:
             failure = Failure(str(error))

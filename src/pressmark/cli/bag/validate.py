@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from pressmark.cli.common.progress import format_bytes, format_count, format_rat
 from pressmark.errors import BagError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
+from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import ERROR, Problem
 
 if TYPE_CHECKING:
@@ -178,17 +179,19 @@ def validate_command(
         Output(progress, as_json=as_json, interrupted=interruption_message(journal), paths=sized) as output,
     ):
 
-        def found(problem: Problem) -> None:
-            findings.add(problem)
-            output.problem(problem)
+        def hear(event: object) -> None:
+            if isinstance(event, Problem):
+                findings.add(event)
+            output.progress(event)
 
+        heard = EventListener(hear)
         rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
         if workers is None:
             how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
-            reports = _validated(bags, {**rules, **how, "on_problem": found}, output)
+            reports = _validated(bags, {**rules, **how, "progress": heard}, output)
         else:
             rules["profile"] = None if profile is None else os.path.abspath(profile)
-            reports = _by_workers(workers, bags, rules, found, output)
+            reports = _by_workers(workers, bags, rules, heard, output)
         for bag, report, seconds in reports:
             if not isinstance(report, BagReport):
                 # The bag existed a moment ago: a failure, not a usage error.
@@ -223,7 +226,7 @@ def validate_command(
 
 def _validated(bags: tuple[bytes, ...], how: dict[str, Any], output: Output) -> Iterator[_Validated]:
     """Validate bags, and write the problems of each."""
-    how.update(keep=0, on_event=output.reporter.on_event)
+    how.update(keep=0)
     if how["ledger"] is not None:
         reports = _with_ledger(bags[0], how)
     else:
@@ -241,7 +244,7 @@ def _by_workers(
     workers: Workers,
     bags: tuple[bytes, ...],
     rules: dict[str, Any],
-    on_problem: Callable[[Problem], object],
+    progress: Progress,
     output: Output,
 ) -> Iterator[_Validated]:
     """Have ``bags`` validated by workers, and write their problems, bag by bag.
@@ -276,7 +279,7 @@ def _by_workers(
             record = records.pop(0)
             report = BagReport(level=job.level, keep=0)
             for one in map(Problem.from_record, record.pop("problems")):
-                on_problem(one)
+                progress(one)
                 report.add([one])
             report.counts.update((name, record[name]) for name in record if name not in others)
             yield bag, report, None

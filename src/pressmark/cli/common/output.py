@@ -14,6 +14,7 @@ from pressmark.cli.common.console import Failure, Interrupted, problem_text, say
 from pressmark.cli.common.files import InputStream, OutputStream, discard_stdout, open_sink
 from pressmark.cli.common.progress import Reporter, progress_mode
 from pressmark.errors import quoted
+from pressmark.progress_event import EventListener, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.fixity import Outcome
@@ -44,6 +45,7 @@ class Output:
     :ivar sink: where the results go
     :ivar target: compresses for ``sink``, or is ``sink`` itself
     :ivar reporter: shows the progress, and reports failures
+    :ivar progress: for the call that does the work: the reporter shows its progress, and its problems are written
     :ivar errors: number of problems that are errors
     :ivar bag: the bag of the following problems, if there are several
     """
@@ -51,6 +53,7 @@ class Output:
     sink: OutputStream
     target: Any
     reporter: Reporter
+    progress: EventListener
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class Output:
                 self.target = stack.enter_context(packed(self.sink, self.sink.name))
             mode = progress_mode(progress, self.sink, data=data)
             self.reporter = stack.enter_context(Reporter(mode, noun, stages, paths=paths, on_pause=self.flush))
+            self.progress = EventListener(self._on_event)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Output:
@@ -147,6 +151,15 @@ class Output:
         import json  # few runs write JSON
 
         self.data(json.dumps(record).encode() + b"\n")
+
+    def _on_event(self, event: object) -> None:
+        if isinstance(event, ProgressEvent):
+            self.reporter.on_event(event)
+            return
+        from pressmark.reports import Problem  # only checks find problems
+
+        if isinstance(event, Problem):
+            self.problem(event)
 
     def problem(self, problem: Problem) -> None:
         """Write a problem."""

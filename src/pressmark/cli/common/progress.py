@@ -213,10 +213,12 @@ class Reporter:
         """Add the counts of the next events, which start at zero again, to those so far."""
         self._before = self.done
 
-    def on_excluded(self, path: str | bytes) -> None:
-        """Count and report a file or directory that is left out."""
-        self.excluded += 1
-        self.report(f"excluded: {one_line(os.fsdecode(path))}")
+    def report_excluded(self, paths: list[str | bytes]) -> None:
+        """Count and report files and directories that are left out, and empty the list."""
+        self.excluded += len(paths)
+        for path in paths:
+            self.report(f"excluded: {one_line(os.fsdecode(path))}")
+        paths.clear()
 
     def fail(self, text: str) -> None:
         """Count a failure and report it."""

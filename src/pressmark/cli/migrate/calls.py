@@ -194,7 +194,7 @@ class MigrateCall:
             new_ids=call["new_ids"],
             check_space=call["check_space"],
             threads=call["workers"] or None,
-            on_event=output.reporter.on_event,
+            progress=output.progress,
             **self._with_provenance(self._to, source_kind),
         )
 
@@ -210,7 +210,7 @@ class MigrateCall:
             work=work,
             new_ids=self._call["new_ids"],
             threads=self._call["workers"] or None,
-            on_event=output.reporter.on_event,
+            progress=output.progress,
             **self._with_provenance(first.options.to, first.options.source_kind),
         )
 
@@ -284,7 +284,7 @@ class MigrateCall:
         with self._workers(plan, output) as workers:
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
-                "on_event": output.reporter.on_event,
+                "progress": output.progress,
                 **workers,
             }
             if self._verb == "resume":
@@ -302,9 +302,7 @@ class MigrateCall:
         self._running = plan
         migrate.refuse_others(plan, self._current_options(plan, self._options))
         with self._workers(plan, output) as workers:
-            run = migrate.verify(
-                plan, max_errors=self._call["max_errors"], on_event=output.reporter.on_event, **workers
-            )
+            run = migrate.verify(plan, max_errors=self._call["max_errors"], progress=output.progress, **workers)
         return self._end(run, output)
 
     def _current_options(self, plan: migrate.Plan, options: Mapping[str, Any]) -> migrate.Options:

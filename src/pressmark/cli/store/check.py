@@ -95,8 +95,7 @@ def check_command(
             report = store.check(
                 digests=digests,
                 threads=threads,
-                on_event=output.reporter.on_event,
-                on_problem=output.problem,
+                progress=output.progress,
                 ignore=ignore,
             )
         output.summarize(report)

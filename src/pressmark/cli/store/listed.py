@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pressmark.cli.common.console import Failure
 from pressmark.cli.common.files import open_source
 from pressmark.errors import FormatError
 from pressmark.fs.gzipped import unpacked
-from pressmark.stores import IngestResult, Store, StoreObject
+from pressmark.stores import Store, StoreObject
 from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list
 
 __all__ = ["listed_identifiers", "store_listed"]
@@ -30,27 +30,24 @@ def store_listed(
     """Store the objects of a list.
 
     :param report: called with the record or the error of each object, once it is on disk
-    :param how: options of :meth:`Store.ingest`
+    :param how: options of :meth:`Store.put_all`
     """
 
-    def on_result(result: IngestResult[StoreObject]) -> None:
-        found = result.error or result.record
-        assert found is not None
-        if result.error is None or result.error.kind != "interrupted":  # the command says so once
-            report(found)
-
-    def objects(pairs: Iterable[_Line]) -> Iterator[tuple[bytes, str]]:
-        for number, identifier, found in pairs:
-            if found:
-                yield identifier, os.fsdecode(found)
-            else:
-                report(Failure(f"{source.name}:{number}: expected identifier, TAB and source"))
-
-    with _open_lines(path, null, crlf) as source, store.ingest(on_result=on_result, **how) as batch:
+    def objects(source: ListStream) -> Iterator[tuple[bytes, str] | None]:
         for pairs in _blocks(source, null):
-            batch.put_all(objects(pairs))
-            # Nothing waits while the command waits for input.
-            batch.flush()
+            for number, identifier, found in pairs:
+                if found:
+                    yield identifier, os.fsdecode(found)
+                else:
+                    report(Failure(f"{source.name}:{number}: expected identifier, TAB and source"))
+            yield None  # nothing waits while the command waits for input
+
+    with _open_lines(path, null, crlf) as source, contextlib.closing(store.put_all(objects(source), **how)) as results:
+        for result in results:
+            found = result.error or result.record
+            assert found is not None
+            if result.error is None or result.error.kind != "interrupted":  # the command says so once
+                report(found)
 
 
 def listed_identifiers(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:

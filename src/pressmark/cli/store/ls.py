@@ -99,17 +99,22 @@ def ls_command(
     with Output(progress, "object", as_json=as_json, null=null, data=True) as output:
         failed = 0
 
-        def found(problem: Problem) -> None:
-            nonlocal failed, outside
-            outside += 1
-            tally[problem.kind, problem.severity] += 1
-            failed += problem.kind == "unreadable"
-            if as_json:
-                output.record(problem.record())
-            elif problem.severity == "error":
-                output.reporter.report(problem_text(problem))
+        problems: list[Problem] = []
 
-        for record in store.objects(threads=threads, on_problem=found, ignore=ignore):
+        def report_problems() -> None:
+            nonlocal failed, outside
+            outside += len(problems)
+            for problem in problems:
+                tally[problem.kind, problem.severity] += 1
+                failed += problem.kind == "unreadable"
+                if as_json:
+                    output.record(problem.record())
+                elif problem.severity == "error":
+                    output.reporter.report(problem_text(problem))
+            problems.clear()
+
+        for record in store.objects(threads=threads, ignore=ignore, problems=problems):
+            report_problems()
             counts["objects"] += 1
             counts["proper"] += record.proper
             failed += record.id is None and as_json
@@ -117,6 +122,7 @@ def ls_command(
             write_object(output, record)
             if counts["objects"] % TELL_EVERY == 0:
                 output.reporter.on_event(ProgressEvent(items=counts["objects"]))
+        report_problems()
         summary = {**counts_of(tally), **counts}
         is_ok = not summary["errors"] and counts["objects"] == counts["proper"] and not failed
         output.summary({"ok": is_ok, **summary})

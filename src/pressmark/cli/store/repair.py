@@ -12,6 +12,7 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.check import verdict
 from pressmark.cli.store.options import JSON, STORE, open_store, store_options
+from pressmark.progress_event import EventListener
 from pressmark.reports import Report
 from pressmark.stores import RepairStep, mend
 
@@ -89,8 +90,7 @@ def repair_command(
         def report_step(event: object) -> None:
             nonlocal done
             if not isinstance(event, RepairStep):
-                output.reporter.on_event(event)
-                return
+                return  # the remaining problems are in the report
             done += 1
             mended.update([event.path] if event.action == "mend" else [])
             names = [os.fsdecode(name) for name in event.names]
@@ -102,9 +102,9 @@ def repair_command(
 
         report = Report()
         if good is not None:
-            report = mend(store, good, given, dry_run=dry_run, on_event=report_step, ignore=ignore)
+            report = mend(store, good, given, dry_run=dry_run, progress=EventListener(report_step), ignore=ignore)
         if not given:
-            structure = store.repair(dry_run=dry_run, on_event=report_step, ignore=ignore)
+            structure = store.repair(dry_run=dry_run, progress=EventListener(report_step), ignore=ignore)
             # On a dry run, files that would be mended are still damaged.
             structure.problems = [one for one in structure.problems if one.path not in mended]
             structure.add(report.problems)

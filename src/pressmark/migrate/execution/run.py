@@ -28,11 +28,12 @@ from pressmark.migrate.execution.run_result import (
     summarize,
     write_remaining,
 )
-from pressmark.migrate.job import Migrate, OnEvent, Remove
+from pressmark.migrate.job import Migrate, Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
 from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, REMOVAL, ROWS, state
+from pressmark.progress_event import Progress
 from pressmark.reports import ProgressEvent
 from pressmark.threads import resolve_threads
 
@@ -56,8 +57,8 @@ class RunOptions(TypedDict, total=False):
         of a Dask cluster, see :func:`pressmark.jobs.dask_client`
     ``max_errors``
         stop after more than this number of objects failed
-    ``on_event``
-        called with :class:`~pressmark.reports.ProgressEvent`
+    ``progress``
+        objects and bytes done; its stages are the phases of the run
     ``stop``
         called regularly; once it returns :data:`True`, no more chunks are started
     """
@@ -67,7 +68,7 @@ class RunOptions(TypedDict, total=False):
     executor: Executor | None
     client: Any
     max_errors: int | None
-    on_event: OnEvent | None
+    progress: Progress | None
     stop: Callable[[], bool] | None
 
 
@@ -244,13 +245,13 @@ class Driver:
     executor: Executor | None = None
     client: Any = None
     max_errors: int | None = None
-    on_event: OnEvent | None = None
+    progress: Progress | None = None
     stop: Callable[[], bool] | None = None
 
     def report(self, event: ProgressEvent) -> None:
-        """Report an event if there is a listener."""
-        if self.on_event is not None:
-            self.on_event(event)
+        """Report the progress to the caller."""
+        if self.progress is not None:
+            self.progress(event)
 
     def drive(self, job: Any, work: jobs.WorkFolder, phase: str, plan: Plan, before: jobs.Summary) -> jobs.Summary:
         """Process the chunks without a receipt.

@@ -34,6 +34,7 @@ from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
 from pressmark.paths import PathIndex
+from pressmark.progress_event import Progress
 from pressmark.reports import WARNING, ProgressEvent
 from pressmark.stores import StoreObject
 from pressmark.threads import Threads, require_use, resolve_threads
@@ -69,7 +70,7 @@ def plan(
     new_ids: IdentifierMap | None = None,
     check_space: bool = True,
     threads: int | None = None,
-    on_event: OnEvent | None = None,
+    progress: Progress | None = None,
     **how: Any,
 ) -> Plan:
     """Plan the path of each object of the source; nothing is written to the destination.
@@ -88,7 +89,7 @@ def plan(
     :param new_ids: new identifiers of objects: a file of two columns, a mapping or pairs
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` for one per core
-    :param on_event: called with :class:`ProgressEvent`
+    :param progress: objects and bytes that were read; its only stage is ``plan``
     :param how: other :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
         ``algorithms``, ``improper``, ``drop_empty_directories``, ``version``
@@ -107,7 +108,7 @@ def plan(
         new_ids=new_ids,
         check_space=check_space,
         threads=threads,
-        on_event=on_event,
+        progress=progress,
     )
 
 
@@ -117,7 +118,7 @@ def catch_up(
     work: str | os.PathLike[str] | None = None,
     new_ids: IdentifierMap | None = None,
     threads: int | None = None,
-    on_event: OnEvent | None = None,
+    progress: Progress | None = None,
     **how: Any,
 ) -> Plan:
     """Plan the migration of all changes in the source since a finished run.
@@ -129,7 +130,7 @@ def catch_up(
     :param work: the new work folder; :data:`None` for :func:`work_folder`
     :param new_ids: as for :func:`plan`; :data:`None` for the map of that run, if it had one
     :param threads: as for :func:`plan`
-    :param on_event: as for :func:`plan`
+    :param progress: as for :func:`plan`
     :param how: options that differ from that run, such as ``move``; ``replace`` is on
     :raises MigrationError: the plan is refused, the run is not finished, its map is damaged, or the work folder of an
         earlier run is missing
@@ -156,7 +157,7 @@ def catch_up(
             new_ids=new_ids,
             threads=threads,
             selection=PreviousRuns(first, index, options.version),
-            on_event=on_event,
+            progress=progress,
         )
 
 
@@ -172,7 +173,7 @@ def make_plan(
     threads: int | None = None,
     chunk_objects: int = jobs.FILES,
     selection: PreviousRuns | None = None,
-    on_event: OnEvent | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """Write a plan, or refuse it: see :func:`plan` for parameters and errors.
 
@@ -195,7 +196,7 @@ def make_plan(
             raise MigrationError(options.source, options.destination, what)
         planning = _Planning(options, folder, resolve_threads(threads), chunk_objects, resources)
         planning.selection = selection
-        planning.on_event = on_event or planning.on_event
+        planning.on_event = progress or planning.on_event
         mapping = selection.plan.new_ids() if new_ids is None and selection is not None else new_ids
         if mapping is not None:
             planning.read_map(mapping)

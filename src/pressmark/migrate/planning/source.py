@@ -132,13 +132,15 @@ class SourceObjects:
         contents = _CONTENT.get(self._store.kind, {})
         unrecognised = _Unrecognised(contents)
 
-        def stray(found: Problem) -> None:
-            path = decode_fs(found.path)
-            self._conflicts.add("stray", [ConflictMember(None, path)], f"{found.kind}: {found.message}")
-            if found.kind in _HIDING:
-                hidden.append(_row("", path, found.kind, found.message))
-            elif found.kind in contents:
-                unrecognised.add(path, found.kind)
+        def stray(problems: list[Problem]) -> None:
+            for found in problems:
+                path = decode_fs(found.path)
+                self._conflicts.add("stray", [ConflictMember(None, path)], f"{found.kind}: {found.message}")
+                if found.kind in _HIDING:
+                    hidden.append(_row("", path, found.kind, found.message))
+                elif found.kind in contents:
+                    unrecognised.add(path, found.kind)
+            problems.clear()
 
         def rows(before: str | None) -> Iterator[Entry]:
             while hidden:
@@ -148,11 +150,14 @@ class SourceObjects:
                     self._conflicts.add("improper", [ConflictMember(None, row.source)], row.error or "")
                 yield row
 
-        for record in self._store.objects(threads=self._threads, on_problem=stray):
+        outside: list[Problem] = []
+        for record in self._store.objects(threads=self._threads, problems=outside):
+            stray(outside)
             if hidden or unrecognised.found:  # most sources contain only objects
                 yield from rows(record.path)
             unrecognised.last_object = record.path
             yield record
+        stray(outside)
         yield from rows(None)
 
     def listed(self, identifiers: Iterator[str]) -> Iterator[StoreObject | Entry]:

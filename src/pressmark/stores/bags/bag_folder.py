@@ -40,6 +40,7 @@ from pressmark.fs.names import decode_fs, encode_fs, first_link, is_blocked, is_
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside, scan
 from pressmark.layouts import Layout, as_layout, layout as layout_by_name
+from pressmark.progress_event import Progress
 from pressmark.reports import Report
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_object import BagObject
@@ -60,8 +61,6 @@ from pressmark.stores.object_sources import SourceCopy, check_source
 from pressmark.stores.objects import (
     CopyMode,
     ObjectSource,
-    OnEvent,
-    OnProblem,
     Path,
     RecordedFiles,
     StoreObject,
@@ -161,8 +160,7 @@ class BagFolder(WalkedStore):
         *,
         digests: bool = False,
         threads: int | None = None,
-        on_event: OnEvent | None = None,
-        on_problem: OnProblem | None = None,
+        progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
         """Validate every bag, and return one report with paths relative to the folder.
@@ -175,14 +173,14 @@ class BagFolder(WalkedStore):
         """
         from pressmark.stores.bags.check import check  # only a check needs it
 
-        return check(self.walk.with_options(ignore), digests, threads, on_event, on_problem)
+        return check(self.walk.with_options(ignore), digests, threads, progress)
 
     def examine(self, record: StoreObject, digests: bool, report: Report, ignore: Sequence[str] = ()) -> list[Item]:
         from pressmark.stores.bags.check import examined  # only a check needs it
 
         return examined(self.walk.with_options(ignore), record, digests, 1, report)
 
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+    def repair(self, *, dry_run: bool = False, progress: Progress | None = None, ignore: Sequence[str] = ()) -> Report:
         """Repair the folder without changing bags, and report the remaining problems.
 
         =========== ==========================================================================================
@@ -191,7 +189,7 @@ class BagFolder(WalkedStore):
         ``remove``  temporary directories of killed runs, and an outdated index, are removed
         =========== ==========================================================================================
         """
-        return repair(self, self.walk.with_options(ignore), dry_run, on_event)
+        return repair(self, self.walk.with_options(ignore), dry_run, progress)
 
     # --- one bag ------------------------------------------------------------------------------------------------------
 

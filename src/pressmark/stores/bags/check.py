@@ -16,7 +16,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.walk import BagWalk, within
 from pressmark.stores.exceptions import store_errors
-from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
+from pressmark.stores.objects import OnEvent, StoreObject
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import LOOKS, Item, RunningReport, await_turn, changing
 from pressmark.stores.stored_object import is_same_version, status_of
@@ -30,11 +30,9 @@ REREADS = 3
 _UNREAD = ("archive-malformed", "archive-limit")
 
 
-def check(
-    walk: BagWalk, digests: bool, threads: int | None, on_event: OnEvent | None, on_problem: OnProblem | None
-) -> Report:
+def check(walk: BagWalk, digests: bool, threads: int | None, on_event: OnEvent | None) -> Report:
     """Validate every bag; see :meth:`pressmark.stores.BagFolder.check`."""
-    run = RunningReport(on_event, on_problem, 1 if digests else PROGRESS_EVERY)
+    run = RunningReport(on_event, 1 if digests else PROGRESS_EVERY)
     run.report.counts.update(files=0, bytes=0)
     for record in walk.objects(on_problem=run.add_item):
         for item in examined(walk, record, digests, threads, run.report):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 
 from pressmark.bagit.bag_info import BagInfo, unfolded
-from pressmark.bagit.changes import Listener, Notice
+from pressmark.bagit.changes import Listener
 from pressmark.bagit.manifest_format import manifest_name
 from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
@@ -28,6 +28,7 @@ from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import is_directory
 from pressmark.fs.names import decode_fs
+from pressmark.reports import Problem
 from pressmark.stores.bags.walk import IDENTIFIER
 from pressmark.stores.exceptions import SourceError, is_unsafe_name
 from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task, refuse_within, require_copied
@@ -123,8 +124,8 @@ class BagCopy(SourceCopy):
             self.note_path(manifest_name(algorithm, tag=True))
 
     def _note(self, event: object) -> None:
-        if isinstance(event, Notice) and event.problem.severity == "error":
-            self._refused_for.add(event.problem.kind)
+        if isinstance(event, Problem) and event.severity == "error":
+            self._refused_for.add(event.kind)
 
     @contextmanager
     def _source_errors(self) -> Iterator[None]:

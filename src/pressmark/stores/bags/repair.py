@@ -33,9 +33,9 @@ def repair(store: ChangedStore, walk: BagWalk, dry_run: bool, on_event: OnEvent 
                         run.repair(found, partial(run.prune, found.path))
                     elif found.kind in changes:
                         run.repair(found, partial(changes[found.kind], walk, run, found))
-        checked = run.remaining(check(walk, False, None, None, None))
+        checked = run.remaining(check(walk, False, None, None))
     counts = {"objects": checked.counts["objects"], "repaired": run.counts.total()}
-    return Report([*run.stuck, *checked.problems], counts)
+    return Report([*run.stuck, *checked.problems], counts, checked.steps)
 
 
 def _put_back(walk: BagWalk, run: Repairs, found: Problem) -> Iterator[RepairStep]:

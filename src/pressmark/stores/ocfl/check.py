@@ -22,7 +22,7 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem, ProgressEvent, Report
-from pressmark.stores.objects import OnEvent, OnProblem
+from pressmark.stores.objects import OnEvent
 from pressmark.stores.ocfl.checking.checked import Advice, Checked, ContentFile
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
@@ -146,13 +146,11 @@ class Check:
         self,
         store: StorageRoot,
         on_event: OnEvent | None,
-        on_problem: OnProblem | None,
-        on_object: Callable[[ObjectResult], object] | None,
+        on_object: Callable[[ObjectResult], object] | None = None,
     ) -> None:
         self._store = store
         self._storage = store.storage
         self._on_event = on_event
-        self._on_problem = on_problem
         self._on_object = on_object
         self._report = Report()
         self._work_directory = self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
@@ -401,8 +399,8 @@ class Check:
 
     def _report_problem(self, found: Problem) -> None:
         self._report.problems.append(found)
-        if self._on_problem is not None:
-            self._on_problem(found)
+        if self._on_event is not None:
+            self._on_event(found)
 
     def _report_progress(self) -> None:
         if self._on_event is not None:

@@ -89,7 +89,7 @@ def repair(store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: 
             store = copy(store)
             store.storage = cast("Storage", _RepairedStorage(store.storage, run))
         _Repair(store, run, ignore).make()
-    report = run.remaining(Check(store, None, None, None).report(False, resolve_threads(None), ignore))
+    report = run.remaining(Check(store, None).report(False, resolve_threads(None), ignore))
     report.add(run.stuck)
     return report
 

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.progress_event import Progress
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import (
     CopyMode,
     Data,
     ObjectSource,
-    OnEvent,
-    OnProblem,
     RecordedFiles,
     SourcePath,
     StoreObject,
@@ -43,7 +42,6 @@ from pressmark.stores.store_change import Removal
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
-    from pressmark.stores.ocfl.check import ObjectResult
     from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
 __all__ = ["OcflRoot"]
@@ -321,28 +319,24 @@ class OcflRoot(StorageRoot):
         *,
         digests: bool = False,
         threads: int | None = None,
-        on_event: OnEvent | None = None,
-        on_problem: OnProblem | None = None,
+        progress: Progress | None = None,
         ignore: Sequence[str] = (),
-        on_object: Callable[[ObjectResult], object] | None = None,
     ) -> Report:
         """Check the root, its hierarchy, and every object strictly; see :meth:`Store.check`.
 
         :param digests: read all content and compare it with manifests and fixity blocks
-        :param on_object: called with the result of each object, in the order of the walk
         """
         from pressmark.stores.ocfl.check import Check
 
         with store_errors(self.root):
-            run = Check(self, on_event, on_problem, on_object)
-            return run.report(digests, resolve_threads(threads), ignore)
+            return Check(self, progress).report(digests, resolve_threads(threads), ignore)
 
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+    def repair(self, *, dry_run: bool = False, progress: Progress | None = None, ignore: Sequence[str] = ()) -> Report:
         """Repair unambiguous problems without losing data; see :mod:`pressmark.stores.ocfl.repair`."""
         from pressmark.stores.ocfl.repair import repair
 
         with store_errors(self.root):
-            return repair(self, dry_run, on_event, ignore)
+            return repair(self, dry_run, progress, ignore)
 
 
 def _is_as_found(now: FoundInventory | None, found: FoundInventory | None) -> bool:

@@ -19,7 +19,7 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import HashAndIdNTuple, Layout, as_layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import check_identifier, object_errors, store_errors
-from pressmark.stores.objects import OnProblem, Path, StoreObject, encode_path
+from pressmark.stores.objects import Path, StoreObject, encode_path
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
     LAYOUT,
@@ -320,7 +320,7 @@ class StorageRoot(Store):
     # --- walking ------------------------------------------------------------------------------------------------------
 
     def objects(
-        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+        self, *, threads: int | None = None, ignore: Sequence[str] = (), problems: list[Problem] | None = None
     ) -> Iterator[StoreObject]:
         """Yield every object in the order of the bytes of the paths; see :meth:`Store.objects`.
 
@@ -332,8 +332,8 @@ class StorageRoot(Store):
             for item in walk_objects(self.storage, self.misplacements, self.in_place, resolve_threads(threads), ignore):
                 if isinstance(item, StoreObject):
                     yield item
-                elif on_problem is not None:
-                    on_problem(item)
+                elif problems is not None:
+                    problems.append(item)
 
     def _first_objects(self) -> Iterator[StoreObject]:
         from pressmark.stores.ocfl.walk import first_objects

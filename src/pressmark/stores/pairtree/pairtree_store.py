@@ -21,10 +21,11 @@ from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree, as_layout, pairtree_dialects as dialects
+from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, check_source
-from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+from pressmark.stores.objects import CopyMode, ObjectSource, Path, StoreObject, encode_path
 from pressmark.stores.pairtree.object_directory import (
     OBJECT,
     REPAIRING,
@@ -183,7 +184,7 @@ class PairtreeStore(WalkedStore):
                 counts.update(found or (["unknown"] if "not-utf8" not in kinds else []))
         return dict(sorted(counts.items()))
 
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+    def repair(self, *, dry_run: bool = False, progress: Progress | None = None, ignore: Sequence[str] = ()) -> Report:
         """Encapsulate all objects, complete interrupted changes, and remove empty ppaths.
 
         The files of an object that is not properly encapsulated are moved to a directory ``obj`` beside them;
@@ -197,7 +198,7 @@ class PairtreeStore(WalkedStore):
 
         if not dry_run:
             self.refuse_changes()
-        return repair(self, self.walk.with_options(ignore, readable=True), dry_run, on_event)
+        return repair(self, self.walk.with_options(ignore, readable=True), dry_run, progress)
 
     # --- one object ---------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from pressmark.fs.beneath import open_directory
 from pressmark.fs.durable import flush_directories, flush_trees, walk
 from pressmark.fs.moves import exchange, make_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link
+from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import OnEvent, Path, RecordedFiles, RepairStep, StoreObject, encode_path
@@ -59,7 +60,7 @@ def mend(
     identifiers: Sequence[str | bytes] = (),
     *,
     dry_run: bool = False,
-    on_event: OnEvent | None = None,
+    progress: Progress | None = None,
     ignore: Sequence[str] = (),
 ) -> Report:
     """Replace damaged and lost files of objects by files of a good copy, and return a report of what remains.
@@ -72,12 +73,13 @@ def mend(
         digests
     :param identifiers: of the objects to mend; without any, all objects
     :param dry_run: report the changes without making them
-    :param on_event: called with :class:`RepairStep` for each file, with the action ``mend``
+    :param progress: can cancel the call between two files
     :param ignore: globs of names to ignore
-    :return: with the numbers of ``objects`` and ``files`` that were read, and of ``mended`` files
+    :return: with the numbers of ``objects`` and ``files`` that were read, and of ``mended`` files; the ``steps`` are a
+        :class:`RepairStep` for each file, with the action ``mend``
     :raises StoreError: the store or the good copy cannot be read; or objects of this kind record no digests
     """
-    return _Mending(store, good, dry_run, on_event).run(identifiers, ignore)
+    return _Mending(store, good, dry_run, progress).run(identifiers, ignore)
 
 
 class _Mending:
@@ -88,7 +90,7 @@ class _Mending:
         self._base = encode_path(store.root)
         self._good = GoodCopy(good, self._base)
         self._dry_run = dry_run
-        self._report_step = on_event or (lambda _event: None)
+        self._on_event = on_event
         self._report = Report(counts={"objects": 0, "files": 0, "mended": 0})
 
     def run(self, identifiers: Sequence[str | bytes], ignore: Sequence[str]) -> Report:
@@ -232,7 +234,10 @@ class _Mending:
         return problems
 
     def _report_mended(self, recorded: RecordedFiles, damage: _Damage) -> None:
-        self._report_step(RepairStep("mend", os.path.join(recorded.directory, damage.name)))
+        step = RepairStep("mend", os.path.join(recorded.directory, damage.name))
+        self._report.steps.append(step)
+        if self._on_event is not None:
+            self._on_event(step)
 
     def _lacking(self, recorded: RecordedFiles, damage: _Damage) -> Problem:
         what = "lost" if damage.is_lost else damage.outcome.message or "damaged"

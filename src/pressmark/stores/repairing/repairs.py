@@ -40,7 +40,8 @@ class Repairs(StoreChange):
     def __init__(self, store: ChangedStore, base: bytes, dry_run: bool, on_event: OnEvent | None) -> None:
         super().__init__(store)
         self._base = base
-        self._on_step = on_event or (lambda _event: None)
+        self._on_event = on_event
+        self._steps: list[RepairStep] = []
         self.dry_run = dry_run
         self.repaired: set[tuple[str, bytes]] = set()
         self.counts: Counter[str] = Counter()
@@ -83,8 +84,10 @@ class Repairs(StoreChange):
 
     def note(self, steps: Sequence[RepairStep], kind: str, path: bytes) -> None:
         """Report the steps that repaired a problem."""
-        for step in steps:
-            self._on_step(step)
+        self._steps += steps
+        if self._on_event is not None:
+            for step in steps:
+                self._on_event(step)
         self.counts[kind] += 1
         if self.dry_run:
             self.repaired.add((kind, path))
@@ -116,10 +119,11 @@ class Repairs(StoreChange):
         return bool(steps)
 
     def remaining(self, report: Report) -> Report:
-        """Return the report of a check after the repairs; on a dry run, as it would be."""
+        """Return the report of a check after the repairs, with their steps; on a dry run, as it would be."""
         if self.dry_run:
             kept = (one for one in report.problems if (one.kind, one.path) not in self.repaired)
             report.problems = [one._replace(path=self._new_path(one.path)) for one in kept]
+        report.steps = self._steps
         return report
 
     # --- files --------------------------------------------------------------------------------------------------------

@@ -30,10 +30,11 @@ from pressmark.fs.names import decode_fs, encode_fs, is_blocked, too_long
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro, as_layout
+from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
-from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+from pressmark.stores.objects import CopyMode, ObjectSource, Path, StoreObject, encode_path
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
@@ -200,7 +201,7 @@ class VitroStore(WalkedStore):
     def own_problems(self) -> Sequence[Problem]:
         return self.namespaces_problems
 
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+    def repair(self, *, dry_run: bool = False, progress: Progress | None = None, ignore: Sequence[str] = ()) -> Report:
         """Repair unambiguous problems, and report the remaining ones.
 
         =========== ==========================================================================================
@@ -217,7 +218,7 @@ class VitroStore(WalkedStore):
 
         self.refuse_changes()
         with store_errors(self._base):
-            return repair(self, self.walk.with_options(ignore), dry_run, on_event)
+            return repair(self, self.walk.with_options(ignore), dry_run, progress)
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
