@@ -13,13 +13,19 @@ IS_OLD = not hasattr(Layout, "map")
 
 
 def map_column(layout: Any, column: Any, **options: Any) -> Any:
-    """Return the paths of a column."""
-    return (layout.map_arrow if IS_OLD else layout.map)(column, **options)
+    """Return the paths of a column of pyarrow, as one."""
+    return _as_pyarrow(layout.map_arrow(column, **options)) if IS_OLD else layout.map(column, **options)
 
 
 def unmap_column(layout: Any, column: Any, **options: Any) -> Any:
-    """Return the identifiers of a column."""
-    return (layout.unmap_arrow if IS_OLD else layout.unmap)(column, **options)
+    """Return the identifiers of a column of pyarrow, as one."""
+    return _as_pyarrow(layout.unmap_arrow(column, **options)) if IS_OLD else layout.unmap(column, **options)
+
+
+def _as_pyarrow(column: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.array(column)
 
 
 def unmap_list(layout: Any, paths: list[str]) -> Any:

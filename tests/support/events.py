@@ -1,14 +1,33 @@
-"""The events of a call, for tests that look at more than the counts of its progress."""
+"""Stages of a run: their names, actions when one begins, and functions that receive events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import Any
 
 from pressmark.progress_event import EventListener
-from pressmark.reports import Problem
+from pressmark.reports import Problem, ProgressEvent
 
-__all__ = ["listening"]
+__all__ = ["at", "listening", "stages"]
+
+
+def stages(events: Iterable[object]) -> list[str]:
+    """Return the stages of a run, in order."""
+    return [stage for stage, _events in groupby(event.stage for event in events if isinstance(event, ProgressEvent))]
+
+
+def at(stage: str, action: Callable[[], object]) -> Callable[[object], None]:
+    """Return a listener that calls a function when a run reaches a stage."""
+    reached = False
+
+    def listen(event: object) -> None:
+        nonlocal reached
+        if isinstance(event, ProgressEvent) and event.stage == stage and not reached:
+            reached = True
+            action()
+
+    return listen
 
 
 def listening(
