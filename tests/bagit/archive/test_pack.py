@@ -19,6 +19,7 @@ from pressmark.bagit import archive, create_archive, make_bag, pack, unpack, wal
 from pressmark.bagit.archive.write import PlainOutput, TarWriter, ZipWriter
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.progress_event import EventListener
+from pressmark.reports import Problem
 from support.events import at, stages
 from support.implementations import Implementation
 
@@ -265,7 +266,7 @@ def test_incomplete_downloads(tmp_path: Path) -> None:
     seen: list[Any] = []
     unpack(pack(bag, tmp_path / "b.tar", progress=EventListener(seen.append)), tmp_path / "again")
     assert tree(tmp_path / "again") == tree(bag)
-    assert [event.problem.kind for event in seen if hasattr(event, "problem")] == ["file-not-fetched"]
+    assert [event.kind for event in seen if isinstance(event, Problem)] == ["file-not-fetched"]
     (bag / "data" / "b" / "c.txt").unlink()
     refused("c.txt", BagInvalidError, bag, tmp_path / "c.tar")
 

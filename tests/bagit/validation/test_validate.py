@@ -20,7 +20,6 @@ from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.in_memory import check_in_memory
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Ledger
-from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
 from support.events import listening
 from support.implementations import Implementation
@@ -309,13 +308,13 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress adds up over payload and tag files, and is also reported if nothing is read."""
     bag = Sketch(tag_algorithms=["md5"]).write(tmp_path / "bag")
     events: list[ProgressEvent] = []
-    from_disk(bag, progress=EventListener(events.append))
+    from_disk(bag, progress=listening(events.append))
     assert [one.items for one in events] == sorted(one.items for one in events)
     assert events[-1].items == 2 + 3
     assert events[-1].bytes > 20
     monkeypatch.setattr("pressmark.bagit.validation.file_matcher.PROGRESS_EVERY", 0)
     events.clear()
-    from_disk(bag, "complete", progress=EventListener(events.append))
+    from_disk(bag, "complete", progress=listening(events.append))
     assert max(event.items for event in events) >= 5
     events.clear()
     size = sum(file.stat().st_size for file in bag.rglob("*") if file.is_file())
