@@ -193,7 +193,7 @@ def test_errors_survive_pickling(error: PressmarkError, protocol: int) -> None:
 def test_errors_have_their_data() -> None:
     """The data of an error are attributes; its text contains the item and its index in the batch."""
     error = IdentifierError("id", 7, "why")
-    assert (error.identifier, error.index, error.reason, str(error)) == ("id", 7, "why", "identifier 7 'id': why")
+    assert (error.id, error.index, error.reason, str(error)) == ("id", 7, "why", "identifier 7 'id': why")
     path = PathError(b"p", None, "why")
     assert (path.path, path.index, path.reason, str(path)) == (b"p", None, "why", "path 'p': why")
     config = LayoutConfigError("tupleSize", "why")

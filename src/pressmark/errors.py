@@ -200,7 +200,7 @@ class _ItemError(PressmarkError, ValueError):
 class IdentifierError(_ItemError):
     """An identifier that the layout cannot map to a path.
 
-    :ivar identifier: the identifier, unchanged
+    :ivar id: the identifier, unchanged
     :ivar index: index in the batch, from 0; :data:`None` outside of a batch
     :ivar reason: the reason, on one line
     """
@@ -209,7 +209,7 @@ class IdentifierError(_ItemError):
     what = "identifier"
 
     @property
-    def identifier(self) -> str | bytes:
+    def id(self) -> str | bytes:
         """The identifier, unchanged."""
         return self.item
 
@@ -483,19 +483,19 @@ class ObjectError(StoreError):
     """An object that a store cannot read, add or remove; other objects are not affected.
 
     :ivar path: path of the store
-    :ivar identifier: identifier of the object
+    :ivar id: identifier of the object
     :ivar kind: a stable word: ``missing``, ``exists``, ``collision``, ``improper``, ``bad-name``, …
     :ivar reason: the problem and what to do, on one line
     """
 
-    def __init__(self, path: str | bytes, identifier: str | bytes, kind: str, reason: str) -> None:
+    def __init__(self, path: str | bytes, id: str | bytes, kind: str, reason: str) -> None:
         super().__init__(path, reason)
-        self.args = (path, identifier, kind, reason)
-        self.identifier = identifier
+        self.args = (path, id, kind, reason)
+        self.id = id
         self.kind = kind
 
     def __str__(self) -> str:
-        return f"{quoted(self.path, PATH_CHARACTERS)}: object {quoted(self.identifier)}: {self.reason}"
+        return f"{quoted(self.path, PATH_CHARACTERS)}: object {quoted(self.id)}: {self.reason}"
 
 
 class DamagedObjectError(ObjectError, FixityError):

@@ -288,7 +288,7 @@ def test_errors_name_the_item_of_the_column() -> None:
     parts = [strings([b"a", None]), strings([]), strings([None, b"b", b"", b"c", b""], under_null=b"")]
     with pytest.raises(IdentifierError) as caught:
         Pairtree().map(Stream(parts[0], *parts))
-    assert (caught.value.index, caught.value.identifier) == (4, "")
+    assert (caught.value.index, caught.value.id) == (4, "")
     assert str(caught.value) == "identifier 4 '': identifier is empty"
     with pytest.raises(PathError) as caught_path:
         Pairtree().unmap(Array(strings([b"a", b"\xff"], "z")))

@@ -146,7 +146,7 @@ def test_the_result_is_of_the_same_library(peer: Callable[[str], Any]) -> None:
         found = Pairtree().map(column, on_error="none", errors=errors)
         assert isinstance(found, kind)
         assert listed(found) == paths
-        assert [(error.index, error.identifier) for error in errors] == [(1, "")]
+        assert [(error.index, error.id) for error in errors] == [(1, "")]
         assert listed(Pairtree().unmap(found, on_error="none")) == [ids[0], None, None, "b"]
     assert (found.name, list(found.index)) == ("id", [7, 5, 3, 1])
     assert Pairtree().map(pl.Series("id", ["a"])).name == "id"

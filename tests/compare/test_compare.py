@@ -44,7 +44,7 @@ def test_volumes_of_one_work(implementation: Implementation) -> None:
     assert (collisions.groups["equal"], collisions.paths) == (1, 501)
     (group,) = collisions.first["equal"]
     assert (group.kind, group.count, group.exact, len(group.members)) == ("equal", 178, True, 20)
-    assert [(member.number, member.identifier) for member in group.members[:2]] == [
+    assert [(member.number, member.id) for member in group.members[:2]] == [
         (0, "miun.aje0000.0001.001"),
         (1, "miun.aje0001.0001.001"),
     ]
@@ -64,7 +64,7 @@ def test_collisions_of_every_kind(implementation: Implementation) -> None:
     assert (collisions.equal, collisions.case, collisions.normalization, collisions.folded) == (0, 2, 2, 4)
     assert (collisions.inside, collisions.inside_exact, collisions.paths) == (2, 2, 7)
     assert collisions.groups == {"equal": 0, "case": 1, "normalization": 1, "inside": 1}
-    members = {kind: [one.identifier for one in collisions.first[kind][0].members] for kind in KINDS[1:]}
+    members = {kind: [one.id for one in collisions.first[kind][0].members] for kind in KINDS[1:]}
     assert members == {
         "case": ["a.x", "A.x"],
         "normalization": ["cafe\u0301", "caf\u00e9"],
@@ -72,7 +72,7 @@ def test_collisions_of_every_kind(implementation: Implementation) -> None:
     }
     assert not result.ok
     assert compare(ids, [LAYOUTS["0002"]]).duplicates == 2
-    assert one(["x.a", "y.a"]).collisions.first["equal"][0].members[1].identifier == "y.a"
+    assert one(["x.a", "y.a"]).collisions.first["equal"][0].members[1].id == "y.a"
 
 
 def test_only_the_first_groups_are_named(implementation: Implementation) -> None:
@@ -101,7 +101,7 @@ def test_profiles(implementation: Implementation) -> None:
         "azure": 1,
         "s3": 0,
     }
-    assert [(named.number, named.identifier) for named in found.refused["windows"].first] == [
+    assert [(named.number, named.id) for named in found.refused["windows"].first] == [
         (0, "aux"),
         (2, "a:b"),
         (4, "x" * 256),
@@ -141,11 +141,11 @@ def test_long_identifiers_are_shown_in_part(implementation: Implementation) -> N
     long = "x" * 100_000
     result = one([long, f"{long}yy"], "pairtree")
     (group,) = result.collisions.first["inside"]
-    assert [len(member.identifier) for member in group.members] == [1001, 1001]
+    assert [len(member.id) for member in group.members] == [1001, 1001]
     assert [len(member.path) for member in group.members] == [1001, 1001]
     assert result.lengths.path_bytes.max == 150_002
     assert result.directories.levels == (1,) * 50_001
-    assert result.refused["unix"].first[0].identifier.endswith("x…")
+    assert result.refused["unix"].first[0].id.endswith("x…")
 
 
 # --- kinds of input --------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_items_that_are_not_identifiers(implementation: Implementation) -> None:
     (result,) = found.layouts
     assert (found.identifiers, result.mapped, result.unmapped.count) == (3, 2, 1)
     (named,) = result.unmapped.first
-    assert (named.number, named.identifier) == (1, "\ud800")
+    assert (named.number, named.id) == (1, "\ud800")
     assert "surrogate" in named.reason
     json.dumps(found.record())
 
@@ -361,7 +361,7 @@ def test_identifiers_without_a_path(implementation: Implementation) -> None:
     assert (result.mapped, result.unmapped.count, result.directories.leaf) == (1, 31, 1)
     assert len(result.unmapped.first) == 20
     first = result.unmapped.first[0]
-    assert (first.number, first.identifier, first.path) == (0, "short", "")
+    assert (first.number, first.id, first.path) == (0, "short", "")
     assert first.reason
     assert not result.ok
 

@@ -82,7 +82,7 @@ def counted(result: LayoutResult) -> dict[str, Any]:
     collisions = result.collisions
     for groups in collisions.first.values():
         for group in groups:
-            assert len({member.identifier for member in group.members}) == len(group.members) > 1
+            assert len({member.id for member in group.members}) == len(group.members) > 1
     return {
         **{name: getattr(collisions, name) for name in COUNTS},
         "distinct paths": collisions.paths,
@@ -157,8 +157,8 @@ def test_an_example_is_the_first_occurrence(implementation: Implementation) -> N
     """The number of an example is that of the first occurrence in the input, with nulls and repetitions counted."""
     found = compare(["b.x", "", "b.x", "a.x", "\ud800", "\ud800", ""], [LAYOUTS["0012"]])
     (result,) = found.layouts
-    assert [(one.number, one.identifier) for one in result.unmapped.first] == [(1, ""), (4, "\ud800")]
-    assert [(one.number, one.identifier) for one in result.collisions.first["equal"][0].members] == [
+    assert [(one.number, one.id) for one in result.unmapped.first] == [(1, ""), (4, "\ud800")]
+    assert [(one.number, one.id) for one in result.collisions.first["equal"][0].members] == [
         (0, "b.x"),
         (3, "a.x"),
     ]

@@ -169,7 +169,7 @@ def test_large_batches_fail_in_the_right_place(implementation: Implementation, c
         ids[place] = ".."
         with pytest.raises(IdentifierError) as raised:
             layout.map_ids(make(ids))
-        assert (raised.value.index, raised.value.identifier) == (place, "..")
+        assert (raised.value.index, raised.value.id) == (place, "..")
         ids[count - 1] = "\ud800"
         results = layout.map_ids(make(ids), on_error="none")
         expected: list[str | None] = list(ids)

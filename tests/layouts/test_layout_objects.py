@@ -671,7 +671,7 @@ def test_invalid_file_names_are_refused(implementation: Implementation, name: st
     """Rule 17: names that are empty, dots, above 255 encoded bytes, or beyond Latin-1 are refused with the name."""
     with pytest.raises(IdentifierError) as raised:
         Vitro().object_path("b", name)
-    assert raised.value.identifier == name
+    assert raised.value.id == name
 
 
 def test_the_lowest_prefix_wins(implementation: Implementation) -> None:

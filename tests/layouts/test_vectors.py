@@ -48,7 +48,7 @@ def test_identifiers_have_the_paths_of_their_vectors(implementation: Implementat
         assert kernel_results(layout._mapping(), [identifier]) == [vector["error"]], vector
         with pytest.raises(IdentifierError) as raised:
             layout.map_id(identifier)
-        assert raised.value.identifier == identifier, vector
+        assert raised.value.id == identifier, vector
 
 
 @pytest.mark.parametrize("name", NAMES)

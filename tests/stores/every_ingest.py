@@ -69,7 +69,7 @@ def ingest(store: Store, folder: Path, told: socket.socket | None = None) -> lis
         def append(self, result: IngestResult[StoreObject]) -> None:
             super().append(result)
             if told is not None:
-                told.send(f"{'failed' if result.error else 'stored'} {result.identifier}\n".encode())
+                told.send(f"{'failed' if result.error else 'stored'} {result.id}\n".encode())
 
     results = Told()
     with store.ingest(results=results, max_objects=BATCH, max_seconds=60) as batch:
@@ -80,7 +80,7 @@ def ingest(store: Store, folder: Path, told: socket.socket | None = None) -> lis
 def run(store: Store, folder: Path, told: socket.socket) -> None:
     """Ingest, and report to the parent process."""
     results = ingest(store, folder, told)
-    assert [one.identifier for one in results] == list(NEWER)
+    assert [one.id for one in results] == list(NEWER)
     assert not any("\n" in str(result.error) for result in results)
 
 
@@ -111,11 +111,11 @@ def main() -> None:
         assert state(store) == found, where
         for result in ingest(store, folder):
             error = result.error
-            if result.identifier == "none":
+            if result.id == "none":
                 assert error is not None, where
             else:
                 is_there = isinstance(error, ObjectError) and error.kind == "exists"
-                assert is_there if result.identifier in found else error is None, (where, error)
+                assert is_there if result.id in found else error is None, (where, error)
         assert state(store) == wanted, where
         assert not [one for one in store.check(digests=True).problems if one.kind != "inventory-advice"], where
         assert not [one for one in os.listdir(store.root) if "pressmark" in one and not one.endswith("json")], where

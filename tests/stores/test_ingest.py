@@ -55,7 +55,7 @@ def test_objects_in_order(store: Store, source: Path) -> None:
     with store.ingest(results=results, max_objects=3) as batch:
         for identifier in ("a", "b", "\ud800", "c", "d", "c"):
             batch.put(identifier, source if identifier != "d" else source / "missing")
-    assert [result.identifier for result in results] == ["a", "b", "\ud800", "c", "d", "c"]
+    assert [result.id for result in results] == ["a", "b", "\ud800", "c", "d", "c"]
     assert isinstance(results[2].error, IdentifierError)
     missing = "io-error" if store.kind == "bags" else "source"
     kinds = [getattr(result.error, "kind", None) for result in results]
@@ -64,7 +64,7 @@ def test_objects_in_order(store: Store, source: Path) -> None:
         assert (result.record is None) == (result.error is not None)
         assert result.error is None or "\n" not in str(result.error)
         if result.record is not None:
-            assert result.record == next(found for found in store.objects() if found.id == result.identifier)
+            assert result.record == next(found for found in store.objects() if found.id == result.id)
     assert (batch.stored, batch.failed) == (2, 4)
     assert {name: content(store, name) for name in "abc"} == {name: {"name.bin": b"content"} for name in "abc"}
     assert not problems(store)
@@ -105,7 +105,7 @@ def test_many_at_once(tmp_path: Path, kind: str, implementation: Implementation)
         with several.ingest(results=results, max_objects=290, max_seconds=60) as batch:
             batch.put_all([*items[:150], *items[:5], *items[150:]])
     expected = [name for name, _source in [*items[:150], *items[:5], *items[150:]]]
-    assert [result.identifier for result in results] == expected
+    assert [result.id for result in results] == expected
     failed = [number for number, result in enumerate(results) if result.error is not None]
     assert failed == [7, *range(150, 155), expected.index("empty")]
     kinds = [getattr(results[number].error, "kind", None) for number in failed]
@@ -159,7 +159,7 @@ def test_failed_objects_are_raised_at_the_end(store: Store, source: Path) -> Non
         ingest()
     assert caught.value.path == store.root
     assert "\n" not in str(caught.value)
-    assert [error.identifier for error in caught.value.errors if isinstance(error, ObjectError)] == ["b", "c"]
+    assert [error.id for error in caught.value.errors if isinstance(error, ObjectError)] == ["b", "c"]
     assert sorted(str(found.id) for found in store.objects()) == ["a", "d"]
 
 
@@ -186,7 +186,7 @@ def test_flush(store: Store, source: Path) -> None:
         batch.put("a", source)
         batch.put("b", source)
         batch.flush()
-        assert [result.identifier for result in results] == ["a", "b"]
+        assert [result.id for result in results] == ["a", "b"]
         assert content(store, "b") == {"name.bin": b"content"}
         batch.flush()
     assert len(results) == batch.stored == 2
@@ -209,7 +209,7 @@ def test_replacing(store: Store, source: Path) -> None:
     with store.ingest(replace=True, results=results) as batch:
         for identifier, given in (("b", "in"), ("a", "new"), ("b", "new"), ("c", "new")):
             batch.put(identifier, source.parent / given)
-    assert [(result.identifier, result.error) for result in results] == [(name, None) for name in "babc"]
+    assert [(result.id, result.error) for result in results] == [(name, None) for name in "babc"]
     assert [content(store, name) for name in "abc"] == [{"new.bin": b"new"}] * 3
     assert not problems(store)
 

@@ -42,8 +42,8 @@ def stored(store: Store) -> set[str]:
 
 def check(store: Store, results: Results, names: list[str]) -> None:
     """Every object has one result, in order, which is true; nothing else is left."""
-    assert [result.identifier for result in results] == names
-    assert {result.identifier for result in results if result.record is not None} == stored(store)
+    assert [result.id for result in results] == names
+    assert {result.id for result in results if result.record is not None} == stored(store)
     assert all(result.error is None or result.error.kind for result in results)
     assert not [one for one in store.check(digests=True).problems if one.severity == "error"]
     assert not [name for name in os.listdir(store.root) if "pressmark-" in name and ".json" not in name]

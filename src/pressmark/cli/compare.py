@@ -352,7 +352,7 @@ def _first(comparison: Comparison) -> list[Table]:
 
 
 def _shown(members: Sequence[Any]) -> str:
-    return _texts([member.identifier for member in members[:2]])
+    return _texts([member.id for member in members[:2]])
 
 
 def _texts(texts: Sequence[str]) -> str:

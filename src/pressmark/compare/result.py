@@ -75,20 +75,20 @@ class Example(_Recorded):
     """An identifier listed as an example.
 
     :ivar number: index in the input, from 0
-    :ivar identifier: the identifier, shortened with ``…`` if it is very long
+    :ivar id: the identifier, shortened with ``…`` if it is very long
     :ivar path: its path, shortened the same way; empty if the identifier has no path
     :ivar reason: the reason why the path is missing or not allowed, on one line; empty in a collision
     """
 
     number: int
-    identifier: str
+    id: str
     path: str = ""
     reason: str = ""
 
     @classmethod
-    def of(cls, number: int, identifier: str, path: str = "", reason: str = "") -> Example:
+    def of(cls, number: int, id: str, path: str = "", reason: str = "") -> Example:
         """Return an example, shortened: identifiers can be a megabyte long, and there can be thousands of examples."""
-        return cls(number, _shortened(identifier), _shortened(path), reason)
+        return cls(number, _shortened(id), _shortened(path), reason)
 
 
 def _shortened(text: str) -> str:

@@ -57,7 +57,7 @@ class Block(NamedTuple):
     def text(self, index: int) -> str:
         """Return an identifier as text."""
         if index in self.faults:
-            item = self.faults[index].identifier
+            item = self.faults[index].id
             return item if isinstance(item, str) else os.fsdecode(item)
         return self.column[index].decode("utf-8", "surrogateescape")
 

@@ -160,28 +160,28 @@ class Pairtree(Layout):
             identifier
         )
 
-    def encapsulation_name(self, identifier: str | bytes) -> str:
+    def encapsulation_name(self, id: str | bytes) -> str:
         """Return the name of the encapsulating directory (section 2).
 
         :raises IdentifierError: the identifier has no path, or a callable policy returned a name that is not allowed
         """
-        return self._name(identifier, self._ppath(identifier))
+        return self._name(id, self._ppath(id))
 
-    def object_path(self, identifier: str | bytes) -> str:
+    def object_path(self, id: str | bytes) -> str:
         """Return the ppath with the encapsulating directory.
 
         :raises IdentifierError: as :meth:`encapsulation_name`
         """
-        ppath = self._ppath(identifier)
-        return f"{ppath}/{self._name(identifier, ppath)}"
+        ppath = self._ppath(id)
+        return f"{ppath}/{self._name(id, ppath)}"
 
-    def object_paths(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
+    def object_paths(self, ids: Sequence[str | bytes]) -> list[str | None]:
         """Return the paths of many objects; :data:`None` where :meth:`object_path` raises an error."""
         if self.paths == "object":
-            return self.map_ids(identifiers, on_error="none")
-        ppaths = self.map_ids(identifiers, on_error="none")
+            return self.map_ids(ids, on_error="none")
+        ppaths = self.map_ids(ids, on_error="none")
         found: list[str | None] = []
-        for identifier, ppath in zip(identifiers, ppaths, strict=True):
+        for identifier, ppath in zip(ids, ppaths, strict=True):
             try:
                 found.append(None if ppath is None else f"{ppath}/{self._name(identifier, ppath)}")
             except IdentifierError:
@@ -242,9 +242,9 @@ class Pairtree(Layout):
         return _text(identifier), _text(rest)
 
     @staticmethod
-    def clean(identifier: str | bytes) -> str:
+    def clean(id: str | bytes) -> str:
         """Return the cleaned identifier: see :func:`pressmark.layouts.pairtree.clean`."""
-        return clean(identifier)
+        return clean(id)
 
     @staticmethod
     def unclean(text: str | bytes) -> str:
@@ -252,7 +252,7 @@ class Pairtree(Layout):
         return unclean(text)
 
 
-def clean(identifier: str | bytes) -> str:
+def clean(id: str | bytes) -> str:
     """Return the identifier cleaned but not split (section 3); an empty identifier is returned unchanged.
 
     >>> clean("what-the-*@?#!^!?")
@@ -260,7 +260,7 @@ def clean(identifier: str | bytes) -> str:
 
     :raises IdentifierError: an unpaired surrogate, or more than 1 MiB
     """
-    return BoundKernel(_kernels.active, _kernels.active.PairtreeClean(), IdentifierError, Pairtree).one(identifier)
+    return BoundKernel(_kernels.active, _kernels.active.PairtreeClean(), IdentifierError, Pairtree).one(id)
 
 
 def unclean(text: str | bytes) -> str:

@@ -89,7 +89,7 @@ class Vitro(Layout):
         """
         return self._bound_kernel("decode filename", lambda k: k.VitroDecodeFilename(), PathError).one(stored)
 
-    def object_path(self, identifier: str | bytes, filename: str | bytes) -> str:
+    def object_path(self, id: str | bytes, filename: str | bytes) -> str:
         """Return the path of the file of an object.
 
         :raises IdentifierError: the identifier or the file name cannot be stored
@@ -99,12 +99,12 @@ class Vitro(Layout):
             raise IdentifierError(filename, None, "not allowed as a file name")
         if len(stored) > NAME_MAX:
             raise IdentifierError(filename, None, f"stored name has {len(stored)} bytes; the limit is {NAME_MAX}")
-        return f"{self.map_id(identifier)}/{stored}"
+        return f"{self.map_id(id)}/{stored}"
 
-    def object_paths(self, identifiers: Sequence[str | bytes], filenames: Sequence[str | bytes]) -> list[str | None]:
+    def object_paths(self, ids: Sequence[str | bytes], filenames: Sequence[str | bytes]) -> list[str | None]:
         """Return the paths of the files of many objects; :data:`None` where :meth:`object_path` raises an error."""
         stored = self._filename_kernel().many(filenames, "none")
         return [
             None if above is None or name in (None, "", ".", "..") or len(name) > NAME_MAX else f"{above}/{name}"
-            for above, name in zip(self.map_ids(identifiers, on_error="none"), stored, strict=True)
+            for above, name in zip(self.map_ids(ids, on_error="none"), stored, strict=True)
         ]

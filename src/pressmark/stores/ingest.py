@@ -38,13 +38,13 @@ Selected = tuple[ObjectSource, Callable[[StoreObject], StoreObject]]
 class IngestResult(NamedTuple, Generic[Record]):
     """The result of one object.
 
-    :ivar identifier: as given
+    :ivar id: the identifier, as given
     :ivar record: the stored object, which is on disk; :data:`None` if it was not stored
     :ivar error: the reason why it was not stored; :data:`None` if it was. Its ``kind`` is as for
         :meth:`pressmark.stores.Store.put`, or ``interrupted``
     """
 
-    identifier: str | bytes
+    id: str | bytes
     record: Record | None
     error: ObjectError | IdentifierError | None
 
@@ -159,14 +159,14 @@ class Ingest:
         if raised is not None and raised is not error:
             raise raised
 
-    def put(self, identifier: str | bytes, source: ObjectSource) -> None:
+    def put(self, id: str | bytes, source: ObjectSource) -> None:
         """Add an object to the batch. If it cannot be stored, this is reported as its result; other objects are not
         affected.
 
         :param source: as for :meth:`pressmark.stores.Store.put`; its files are read before this returns
         :raises StoreError: the store cannot be written to
         """
-        self.put_all([(identifier, source)])
+        self.put_all([(id, source)])
 
     def put_all(self, objects: Iterable[tuple[str | bytes, ObjectSource]]) -> None:
         """Add many objects to the batch; faster than :meth:`put`, because several are prepared at a time.

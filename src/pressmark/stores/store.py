@@ -62,7 +62,7 @@ class Store(ChangedStore):
         """
 
     @abstractmethod
-    def get(self, identifier: str | bytes) -> StoredObject:
+    def get(self, id: str | bytes) -> StoredObject:
         """Return an object.
 
         :raises ObjectError: of kind ``missing``: the store has no such object
@@ -70,7 +70,7 @@ class Store(ChangedStore):
         """
 
     @abstractmethod
-    def find(self, identifier: str | bytes) -> StoreObject:
+    def find(self, id: str | bytes) -> StoreObject:
         """Return the record of an object, as :meth:`objects` yields it.
 
         :raises ObjectError: of kind ``missing``: the store has no such object; of kind ``duplicate-id``: it has several
@@ -113,7 +113,7 @@ class Store(ChangedStore):
 
     def put(
         self,
-        identifier: str | bytes,
+        id: str | bytes,
         source: ObjectSource,
         *,
         replace: bool = False,
@@ -140,7 +140,7 @@ class Store(ChangedStore):
         :raises IdentifierError: the identifier has no path in this store
         :raises TypeError: the identifier is neither ``str`` nor ``bytes``
         """
-        return self._put(identifier, source, replace, mode, links, exclude, compare)
+        return self._put(id, source, replace, mode, links, exclude, compare)
 
     def _put(
         self,
@@ -324,17 +324,17 @@ class Store(ChangedStore):
         :raises StoreError: no object can be stored
         """
 
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
+    def delete(self, id: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove one object, and the directories above it that become empty.
 
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
+        :param id: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :param check: called while no other run of Pressmark can change the object, just before it is removed; the
             object stays if this raises an exception
         :raises ObjectError: nothing was removed; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
         with Removal(self) as removal:
-            removal.remove(identifier, check)
+            removal.remove(id, check)
 
     @abstractmethod
     def check(

@@ -146,12 +146,12 @@ class WalkedStore(Store):
     ) -> Iterator[StoreObject]:
         return self.walk.with_options(ignore).objects(threads, None if problems is None else problems.append)
 
-    def find(self, identifier: str | bytes) -> StoreObject:
-        path = self._existing_path(identifier)
-        with object_errors(self.root, identifier):
+    def find(self, id: str | bytes) -> StoreObject:
+        path = self._existing_path(id)
+        with object_errors(self.root, id):
             record = None if path is None else self.walk.record_at(path)
         if record is None:
-            raise self._missing(identifier)
+            raise self._missing(id)
         return record
 
     @abstractmethod

@@ -406,7 +406,7 @@ def _duplicates(comparison: ComparisonData) -> str:
 def _remark(remark: Remark) -> str:
     """Return the sentence of a remark: which identifiers, what is doubtful, and what to do."""
     count, first = remark.count, remark.first[0]
-    example = f"{quoted(first.identifier)} (item {format_number(first.number + 1)})"
+    example = f"{quoted(first.id)} (item {format_number(first.number + 1)})"
     example = f": {example}" if count == 1 else f", for example {example}"
     subject = _identifiers(count)
     if remark.kind == "blank":
@@ -415,7 +415,7 @@ def _remark(remark: Remark) -> str:
             return f"1 identifier in the input is empty, {where}; leave it out."
         return f"{subject} in the input are empty, the first is {where}; leave them out."
     if remark.kind == "setting":
-        return f"The first item {quoted(first.identifier)} is a setting of Excel, not an identifier; leave it out."
+        return f"The first item {quoted(first.id)} is a setting of Excel, not an identifier; leave it out."
     if remark.kind == "encoding":
         advice = {
             "windows-1252": "the input looks like Windows-1252; convert it to UTF-8 (iconv -f WINDOWS-1252 -t UTF-8)",
@@ -429,14 +429,14 @@ def _remark(remark: Remark) -> str:
         verb = "contains" if count == 1 else "contain"
         return f"{subject} {verb} no-break or zero-width characters{example}; remove or replace them."
     names = "1 DOI or ARK" if remark.groups == 1 else f"{format_number(remark.groups)} DOIs or ARKs"
-    both = " and ".join(quoted(one.identifier) for one in remark.first[:2])
+    both = " and ".join(quoted(one.id) for one in remark.first[:2])
     text = f"{subject} {'is' if count == 1 else 'are'} {names} in several spellings, for example {both}"
     return f"{text}; use one spelling, or each becomes an object of its own."
 
 
 def _is_only_blank(layout: LayoutResult, comparison: ComparisonData) -> bool:
     """Return whether the one identifier without a path is the empty one, which a remark names for all layouts."""
-    is_blank = layout.unmapped.count == 1 and not any(one.identifier for one in layout.unmapped.first)
+    is_blank = layout.unmapped.count == 1 and not any(one.id for one in layout.unmapped.first)
     named = any(one.kind == "blank" for one in comparison.remarks)
     return is_blank and named and all(one.unmapped.count for one in comparison.layouts)
 
@@ -498,7 +498,7 @@ def _without_path(layout: LayoutResult) -> str:
     """Return how many identifiers have no path, with an example."""
     count = layout.unmapped.count
     example = "".join(
-        f"{':' if count == 1 else ', for example'} {quoted(one.identifier)} (item {format_number(one.number + 1)},"
+        f"{':' if count == 1 else ', for example'} {quoted(one.id)} (item {format_number(one.number + 1)},"
         f" {one.reason})"
         for one in layout.unmapped.first[:1]
     )
@@ -514,10 +514,10 @@ def _example(groups: Iterable[CollisionGroup]) -> str:
     for group in groups:
         one = group.members[0]
         # An example needs two different identifiers.
-        two = next((other for other in group.members if other.identifier != one.identifier), None)
+        two = next((other for other in group.members if other.id != one.id), None)
         if two is not None:
             path = f" ({quoted(one.path)})" if one.path == two.path else ""
-            return f", for example {quoted(one.identifier)} and {quoted(two.identifier)}{path}"
+            return f", for example {quoted(one.id)} and {quoted(two.id)}{path}"
     return ""
 
 

@@ -199,11 +199,11 @@ class BagFolder(WalkedStore):
             self.walk.index.save()
         return None if path is None else decode_fs(path)
 
-    def get(self, identifier: str | bytes) -> BagObject:
-        path = self._existing_path(identifier)
+    def get(self, id: str | bytes) -> BagObject:
+        path = self._existing_path(id)
         if path is None:
-            raise self._missing(identifier)
-        return self._bag(_text(identifier), path)
+            raise self._missing(id)
+        return self._bag(_text(id), path)
 
     def locate(self, record: StoreObject) -> BagObject:
         path = encode_fs(record.path)
@@ -251,7 +251,7 @@ class BagFolder(WalkedStore):
 
     def put(
         self,
-        identifier: str | bytes,
+        id: str | bytes,
         source: ObjectSource,
         *,
         replace: bool = False,
@@ -270,7 +270,7 @@ class BagFolder(WalkedStore):
         :raises IdentifierError: the identifier has no path in this folder
         """
         options = {"info": info} if info else {}
-        return self._put(identifier, source, replace, mode, links, exclude, compare, **options)
+        return self._put(id, source, replace, mode, links, exclude, compare, **options)
 
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True

@@ -54,7 +54,7 @@ class OcflRoot(StorageRoot):
 
     def put(
         self,
-        identifier: str | bytes,
+        id: str | bytes,
         source: ObjectSource,
         *,
         replace: bool = False,
@@ -85,9 +85,9 @@ class OcflRoot(StorageRoot):
         """
         how = self._options(mode, threads, created, message, user, fixity)
         if not replace:
-            return self._put(identifier, source, False, mode, links, exclude, compare, **how)
-        source, excluded = self._selected(identifier, source, exclude, links)
-        return self._replace(self._identifier(identifier), source, mode, links, how).with_problems(excluded)
+            return self._put(id, source, False, mode, links, exclude, compare, **how)
+        source, excluded = self._selected(id, source, exclude, links)
+        return self._replace(self._identifier(id), source, mode, links, how).with_problems(excluded)
 
     def _replace(
         self, identifier: str, source: ObjectSource, mode: CopyMode, links: str, how: Mapping[str, Any]
@@ -122,7 +122,7 @@ class OcflRoot(StorageRoot):
 
     def update(
         self,
-        identifier: str | bytes | StoreObject,
+        id: str | bytes | StoreObject,
         *,
         add: Mapping[str, SourcePath | Data] | None = None,
         remove: Sequence[str] = (),
@@ -141,7 +141,7 @@ class OcflRoot(StorageRoot):
 
         Only files in ``add`` are read. If nothing changes, no version is created.
 
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
+        :param id: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :param add: files to add or replace, by logical path: paths, bytes or open binary files; if the path is a
             directory, all its files are added below the logical path
         :param remove: logical paths of files to remove
@@ -165,7 +165,7 @@ class OcflRoot(StorageRoot):
         files: ObjectSource = add or {}
         remove = tuple(remove)  # an iterator can be read once
         how = self._options(mode, threads, created, message, user, fixity)
-        name, existing = self.existing(identifier)
+        name, existing = self.existing(id)
         path = existing.path
         with ExitStack() as stack:
 

@@ -374,18 +374,18 @@ class StorageRoot(Store):
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
-    def get(self, identifier: str | bytes | StoreObject, version: str | int | None = None) -> OcflObject:
+    def get(self, id: str | bytes | StoreObject, version: str | int | None = None) -> OcflObject:
         """Return one version of an object, even if it is not where the layout puts it.
 
         Without a layout, or if the first objects of the root are not in place, the whole root may be walked.
 
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
+        :param id: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :param version: name or number, such as ``v2``, ``v0002`` or 2; :data:`None` for the newest
         :raises ObjectError: of kind ``missing`` (the object, or the version), ``duplicate-id``, ``collision`` or
             ``improper``
         :raises IdentifierError: the identifier has no path in this store
         """
-        name, found = self.existing(identifier)
+        name, found = self.existing(id)
         return self._object(name, found, version)
 
     def existing(self, identifier: str | bytes | StoreObject) -> tuple[str, FoundInventory]:
@@ -456,8 +456,8 @@ class StorageRoot(Store):
                 what += "; replace the link with its target"
         return ObjectError(self.root, identifier, "missing", what)
 
-    def find(self, identifier: str | bytes) -> StoreObject:
-        name, found = self.existing(identifier)
+    def find(self, id: str | bytes) -> StoreObject:
+        name, found = self.existing(id)
         return self._record(name, found.path)
 
     def at(self, path: str) -> StoreObject | None:
@@ -473,18 +473,16 @@ class StorageRoot(Store):
         proper = all(one.severity != "error" for one in problems)
         return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
 
-    def versions(self, identifier: str | bytes) -> list[VersionInfo]:
+    def versions(self, id: str | bytes) -> list[VersionInfo]:
         """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
-        return self.get(identifier).versions()
+        return self.get(id).versions()
 
-    def diff(
-        self, identifier: str | bytes, before: str | int | None = None, after: str | int | None = None
-    ) -> Differences:
+    def diff(self, id: str | bytes, before: str | int | None = None, after: str | int | None = None) -> Differences:
         """Return the changes between two versions of an object; see :meth:`OcflObject.diff`.
 
         Raises the errors of :meth:`get`.
         """
-        return self.get(identifier).diff(before, after)
+        return self.get(id).diff(before, after)
 
     def locate(self, record: StoreObject, version: str | int | None = None) -> OcflObject:
         """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier.

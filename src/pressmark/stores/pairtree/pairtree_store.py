@@ -242,8 +242,8 @@ class PairtreeStore(WalkedStore):
             return None
         return None if {".", ".."} & {*above, last} else self.walk.record_at(ppath)
 
-    def get(self, identifier: str | bytes) -> StoredObject:
-        return self._stored(identifier, self._existing_path(identifier))
+    def get(self, id: str | bytes) -> StoredObject:
+        return self._stored(id, self._existing_path(id))
 
     def locate(self, record: StoreObject) -> StoredObject:
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
@@ -302,7 +302,7 @@ class PairtreeStore(WalkedStore):
 
     def put(
         self,
-        identifier: str | bytes,
+        id: str | bytes,
         source: ObjectSource,
         *,
         replace: bool = False,
@@ -322,7 +322,7 @@ class PairtreeStore(WalkedStore):
         :raises IdentifierError: the identifier has no path in this tree
         """
         options = {"encapsulation": encapsulation} if encapsulation is not None else {}
-        return self._put(identifier, source, replace, mode, links, exclude, compare, **options)
+        return self._put(id, source, replace, mode, links, exclude, compare, **options)
 
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True

@@ -57,7 +57,7 @@ class _Damage(NamedTuple):
 def mend(
     store: Store,
     good: Path,
-    identifiers: Sequence[str | bytes] = (),
+    ids: Sequence[str | bytes] = (),
     *,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -71,7 +71,7 @@ def mend(
     :param store: an OCFL storage root, or a folder of bags
     :param good: a store of any kind that has the objects, or a bag or directory, in which files are found by their
         digests
-    :param identifiers: of the objects to mend; without any, all objects
+    :param ids: of the objects to mend; without any, all objects
     :param dry_run: report the changes without making them
     :param progress: can cancel the call between two files
     :param ignore: globs of names to ignore
@@ -79,7 +79,7 @@ def mend(
         :class:`RepairStep` for each file, with the action ``mend``
     :raises StoreError: the store or the good copy cannot be read; or objects of this kind record no digests
     """
-    return _Mending(store, good, dry_run, progress).run(identifiers, ignore)
+    return _Mending(store, good, dry_run, progress).run(ids, ignore)
 
 
 class _Mending:

@@ -222,8 +222,8 @@ class VitroStore(WalkedStore):
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
-    def get(self, identifier: str | bytes) -> VitroObject:
-        return self._stored(identifier, self._existing_path(identifier) or self.layout.map_id(identifier))
+    def get(self, id: str | bytes) -> VitroObject:
+        return self._stored(id, self._existing_path(id) or self.layout.map_id(id))
 
     def _existing_path(self, identifier: str | bytes | StoreObject) -> str | None:
         """Return the directory of the object with an identifier, hidden or not; :data:`None` without such an object.
@@ -375,7 +375,7 @@ class VitroWriter(CopyingWriter):
         try:
             stored = encode_fs(self._store.layout.object_path(identifier, name).rpartition("/")[2])
         except IdentifierError as error:
-            reason = f"file name {quoted(error.identifier)}: {error.reason}; rename the file"
+            reason = f"file name {quoted(error.id)}: {error.reason}; rename the file"
             raise ObjectError(self._name, identifier, "bad-name", reason) from None
         reason = too_long(self._base, encode_fs(directory) + b"/" + stored) or ""
         if reason:
