@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.samples import KNOWN
+
 from .conftest import Call
 
 
@@ -257,11 +259,7 @@ def test_config(call: Call, tmp_path: Path) -> None:
         ("[" * 100_000, None),
         ("[]", "not a JSON object"),
         ("{}", "no extensionName; it is required to choose the layout"),
-        (
-            '{"extensionName": "x"}',
-            "extensionName: unknown layout 'x'; known layouts: pairtree, vitro, 0002, 0003, 0004, "
-            "0006, 0007, 0010, 0011, 0012",
-        ),
+        ('{"extensionName": "x"}', f"extensionName: unknown layout 'x'; known layouts: {KNOWN}"),
         (
             '{"extensionName": "0004-hashed-n-tuple-storage-layout"}',
             "configuration of 0004-hashed-n-tuple-storage-layout, not of 0003-hash-and-id-n-tuple-storage-layout",

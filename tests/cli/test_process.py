@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pressmark import _kernels
+from support.samples import KNOWN
 from support.signals import restore_signals
 
 from .conftest import COMMAND, Run, environment, feed_endlessly
@@ -65,10 +66,7 @@ def test_a_closed_stdout_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (
-            ["map", "nope"],
-            "unknown layout 'nope'; known layouts: pairtree, vitro, 0002, 0003, 0004, 0006, 0007, 0010, 0011, 0012",
-        ),
+        (["map", "nope"], f"unknown layout 'nope'; known layouts: {KNOWN}"),
         (
             ["map", "0012", "--set", "tupleSize=0"],
             "tupleSize: 0 is allowed only if numberOfTuples is 0",

@@ -6,23 +6,20 @@ import random
 
 import pressmark
 from pressmark.layouts import Layout
+from support.samples import OWN
 
 
 def layouts(delimiter: str = ".") -> dict[str, Layout]:
-    """Return the ten layouts, some with several sets of parameters."""
-    made = pressmark.layout
-    return {
-        "pairtree": made("pairtree"),
-        "vitro": made("vitro"),
-        "0002": made("0002"),
-        "0003 3x3": made("0003"),
-        "0003 2x2": made("0003", tuple_size=2, number_of_tuples=2),
-        "0004": made("0004"),
-        "0006": made("0006", delimiter=delimiter),
-        "0007": made("0007", delimiter=delimiter),
-        "0010": made("0010", delimiter=delimiter),
-        "0011": made("0011", max_path_segment_len=60, number_of_fallback_tuples=2, fallback_tuple_size=2),
-        "0012": made("0012", delimiters=[delimiter]),
+    """Return all layouts, some with several sets of parameters."""
+    values = {"delimiter": delimiter, "delimiters": [delimiter]}
+    found: dict[str, Layout] = {}
+    for cls in OWN:
+        names = [parameter.name for parameter in cls.parameters()]
+        found[cls.alias or cls.name] = cls(**{name: value for name, value in values.items() if name in names})
+    return found | {
+        "0003 3x3": found.pop("0003"),
+        "0003 2x2": pressmark.layout("0003", tuple_size=2, number_of_tuples=2),
+        "0011": pressmark.layout("0011", max_path_segment_len=60, number_of_fallback_tuples=2, fallback_tuple_size=2),
     }
 
 

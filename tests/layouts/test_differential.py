@@ -207,7 +207,7 @@ def test_file_names_are_alike(identifier: Any, item: Any) -> None:
 @pytest.mark.parametrize("name", sorted(set(LAYOUT_NAMES) - set(REVERSIBLE_LAYOUT_NAMES)))
 def test_no_inverse_is_alike(name: str, pair: tuple[Implementation, Implementation]) -> None:
     """A layout without inverse raises the same error under both implementations, in every call."""
-    layout = layout_of(name, {"delimiter": ":"} if name.startswith("0006") else {})
+    layout = layout_of(name, required_config(name))
     for call in (
         partial(layout.unmap_path, "a"),
         partial(layout.unmap, []),

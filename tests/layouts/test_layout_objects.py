@@ -40,7 +40,7 @@ from pressmark.layouts import clean, find_layout, list_layouts, unclean
 from pressmark.layouts.base import camel_case
 from strategies import LAYOUT_NAMES, configs
 from support.implementations import Implementation, use
-from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, sample
+from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, required_config, sample
 from support.streams import unmap_lines
 
 CLASSES = {cls.name: cls for cls in list_layouts()}
@@ -161,7 +161,7 @@ def test_the_registry_holds_every_layout_in_order() -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_name_and_alias_makes_its_layout(name: str) -> None:
     """A layout is created by its official name or its four digits, and reports its official name."""
-    required = {"delimiter": ":"} if name.startswith("0006") else {}
+    required = required_config(name)
     layout = pressmark.layout(name, **required)
     assert type(layout) is CLASSES[name]
     assert layout.name == name
@@ -207,7 +207,7 @@ def test_0003_has_no_delimiters_and_0012_has() -> None:
 def test_classes_list_their_parameters(name: str) -> None:
     """A layout's class lists each parameter with spelling, default, allowed values and meaning."""
     parameters = find_layout(name).parameters()
-    required = {"delimiter": ":"} if name.startswith("0006") else {}
+    required = required_config(name)
     config = pressmark.layout(name, **required).config()
     assert ["extensionName", *(parameter.key for parameter in parameters)] == list(config)
     for parameter in parameters:
@@ -318,7 +318,7 @@ def test_overrides_replace_configured_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_configuration_may_be_a_file(tmp_path: Path, name: str) -> None:
     """The path of a ``config.json``, as text or path object, works like its mapping."""
-    layout = layout_of(name, {"delimiter": ":"} if name.startswith("0006") else {})
+    layout = layout_of(name, required_config(name))
     file = tmp_path / "config.json"
     file.write_text(json.dumps(layout.config()), encoding="utf-8")
     assert pressmark.layout_from_config(file) == layout

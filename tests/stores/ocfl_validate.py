@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import warnings
+from pathlib import Path
 from typing import Any
 
 warnings.simplefilter("ignore")
@@ -24,13 +25,10 @@ from ocfl.layout_registry import add_layout  # noqa: E402
 from ocfl.validator import Validator  # noqa: E402
 
 # ocfl-py knows 0002 and 0003; the others are registered by name, so that their roots are validated.
-NAMES = (
-    "0004-hashed-n-tuple-storage-layout",
-    "0006-flat-omit-prefix-storage-layout",
-    "0007-n-tuple-omit-prefix-storage-layout",
-    "0010-differential-n-tuple-omit-prefix-storage-layout",
-    "0011-direct-clean-path-layout",
-    "0012-hash-and-no-prefix-id-n-tuple-storage-layout",
+# The vectors of a layout have its name.
+VECTORS = Path(__file__).parents[1] / "vectors"
+NAMES = tuple(
+    sorted(path.stem for path in VECTORS.glob("0*.json") if not path.name.startswith(("0002", "0003")))
 )
 
 

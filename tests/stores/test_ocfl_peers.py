@@ -15,6 +15,7 @@ import pytest
 from pressmark import DirectClean
 from pressmark.stores.ocfl.root import OcflRoot
 from support.effort import LONG
+from support.samples import OCFL_WORDS
 
 from .ocfl.samples import CREATED, USER, create, kinds, source
 from .ocfl.test_object import BAD, folder_of
@@ -23,7 +24,6 @@ pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.slow_under_saniti
 
 VALIDATE = Path(__file__).with_name("ocfl_validate.py")
 OBJECTS = 1000 if LONG else 40
-WORDS = ("0002", "0003", "0004", "0006", "0007", "0010", "0011", "0012")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,7 +65,7 @@ def identifier(word: str, number: int) -> str:
 # The version of OCFL changes nothing in a layout.
 @pytest.mark.parametrize(
     ("word", "version"),
-    [(word, version) for version in ("1.0", "1.1") for word in WORDS if LONG or version == "1.1" or word in WORDS[:2]],
+    [(word, version) for version in ("1.0", "1.1") for word in OCFL_WORDS if LONG or version == "1.1" or word in OCFL_WORDS[:2]],
 )
 def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) -> None:
     """A thousand objects under each layout are valid for ocfl-py, and listed at the paths of our walk."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pressmark.layouts import Layout, layout_from_config
+from pressmark.layouts import Layout, find_layout, layout_from_config, list_layouts
 
+#: The layouts of Pressmark.
+OWN = [cls for cls in list_layouts() if cls.__module__.startswith("pressmark.")]
 #: (name, configuration) by a short word that appears in the names of tests.
 CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "pairtree": ("pairtree", {}),
@@ -49,11 +51,6 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "0012": ("0012-hash-and-no-prefix-id-n-tuple-storage-layout", {"delimiters": [":", "/", "\u00e9", "aB"]}),
 }
-REVERSIBLE = [
-    word
-    for word, (name, config) in CONFIGURATIONS.items()
-    if name[:4] in ("pair", "vitr", "0002", "0003") or config.get("encodeUTF")
-]
 
 
 def layout_of(name: str, config: dict[str, Any]) -> Layout:
@@ -64,3 +61,17 @@ def layout_of(name: str, config: dict[str, Any]) -> Layout:
 def sample(word: str) -> Layout:
     """Return the layout of ``CONFIGURATIONS[word]``."""
     return layout_of(*CONFIGURATIONS[word])
+
+
+def required_config(name: str) -> dict[str, Any]:
+    """Return the required parameters of the layout ``name``, from its first sample."""
+    config = next(config for official, config in CONFIGURATIONS.values() if official == name)
+    return {parameter.key: config[parameter.key] for parameter in find_layout(name).parameters() if parameter.required}
+
+
+#: Their aliases and names, as the message for an unknown one lists them.
+KNOWN = ", ".join(cls.alias or cls.name for cls in OWN)
+#: The words of the samples that map back.
+REVERSIBLE = [word for word in CONFIGURATIONS if sample(word).reversible]
+#: The words of the samples with the four digits of their OCFL extension: one for each layout.
+OCFL_WORDS = [word for word, (name, _config) in CONFIGURATIONS.items() if word == find_layout(name).alias]

@@ -71,7 +71,7 @@ _BUILT_IN = {
 }
 
 
-def _own(name: str) -> type[Layout] | None:
+def find_built_in(name: str) -> type[Layout] | None:
     """Return the class of this package that has ``name``."""
     key = name if name in _BUILT_IN else name[:4]
     if key in _BUILT_IN:
@@ -91,7 +91,7 @@ def list_layouts(errors: list[LayoutConfigError] | None = None) -> tuple[type[La
     own: dict[str, type[Layout]] = {cls.name: cls for cls in map(__getattr__, _BUILT_IN.values())}
     for name, entry in find_entry_points().items():
         try:
-            if _own(name) is not None:
+            if find_built_in(name) is not None:
                 raise refusal(entry, "Pressmark has a layout of this name; rename the entry point")
             load_layout(entry)
         except LayoutConfigError as error:
@@ -108,7 +108,7 @@ def find_layout(name: str) -> type[Layout]:
 
     :raises LayoutConfigError: no layout has this name, or its entry point does not lead to a layout
     """
-    own = _own(name)
+    own = find_built_in(name)
     if own is not None:
         return own
     defined: list[type[Layout]] = [*map(__getattr__, _BUILT_IN.values()), *CLASSES.values()]

@@ -14,6 +14,7 @@ from migrate.samples import make, objects
 from pressmark import DirectClean, migrate
 from pressmark.stores.ocfl.root import OcflRoot
 from support.effort import LONG
+from support.samples import OCFL_WORDS
 
 from .peer_disagreements import DISAGREEMENTS, Disagreement, Subject, unexplained
 from .peers import Peer, marks
@@ -21,7 +22,7 @@ from .samples import LAYOUTS, USER, create, kinds, source
 
 pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.slow_under_sanitizers]
 
-WORDS = ("0002", "0003", "0003-flat", "0004", "0006", "0007", "0010", "0011", "0012")
+WORDS = [word for word in LAYOUTS if word in (*OCFL_WORDS, "0003-flat")]
 VERSIONS = [("1.0", "sha256"), ("1.1", "sha512")]
 KINDS = [
     (word, version, algorithm)

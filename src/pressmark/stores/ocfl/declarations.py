@@ -18,17 +18,17 @@ from pressmark.fs.durable import flush_trees
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.steps import write_new
 from pressmark.fs.trees import DirectoryEntry, scan
-from pressmark.layouts import Layout, layout_from_config, list_layouts
+from pressmark.layouts import Layout, find_built_in, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.inventory import inventory_bytes
 from pressmark.stores.ocfl.storage import Reader, Storage, status_or_none
 from pressmark.stores.problems import code_in, problem
 
 __all__ = [
-    *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "REGISTERED", "ROOT", "UNFINISHED", "VERSIONS"),
+    *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "ROOT", "UNFINISHED", "VERSIONS"),
     *("WORK_DIRECTORY", "NotJsonError", "RootFacts", "create_root", "declaration", "declares_object"),
     *("extension_files", "has_mutable_head", "is_object_directory", "is_object_name", "is_object_root"),
-    *("is_version_name", "later", "layout_file", "open_root", "read_declaration", "read_json", "read_root"),
+    *("is_registered", "is_version_name", "later", "layout_file", "open_root", "read_declaration", "read_json", "read_root"),
     *("refused_layout",),
 ]
 
@@ -51,22 +51,14 @@ _CONFIG = b"config.json"
 _NEW = b"declaration.pressmark-new"
 #: The names in a root while it is created, before its declaration.
 UNFINISHED = frozenset({EXTENSIONS, LAYOUT, _NEW})
-#: The names of the extensions in https://ocfl.github.io/extensions/ (sections 3.9 and 4.4).
-REGISTERED = frozenset(
+# The names of the extensions in https://ocfl.github.io/extensions/ that are not layouts.
+_NOT_LAYOUTS = frozenset(
     {
         "0000-example-extension",
         "0001-digest-algorithms",
-        "0002-flat-direct-storage-layout",
-        "0003-hash-and-id-n-tuple-storage-layout",
-        "0004-hashed-n-tuple-storage-layout",
         "0005-mutable-head",
-        "0006-flat-omit-prefix-storage-layout",
-        "0007-n-tuple-omit-prefix-storage-layout",
         "0008-schema-registry",
         "0009-digest-algorithms",
-        "0010-differential-n-tuple-omit-prefix-storage-layout",
-        "0011-direct-clean-path-layout",
-        "0012-hash-and-no-prefix-id-n-tuple-storage-layout",
         "initial",
     }
 )
@@ -82,6 +74,12 @@ def declaration(prefix: bytes, version: str) -> tuple[bytes, bytes]:
     """
     name = prefix + version.encode()
     return name, name[2:] + b"\n"
+
+
+def is_registered(extension: str) -> bool:
+    """Return whether https://ocfl.github.io/extensions/ has an extension (sections 3.9 and 4.4)."""
+    layout = find_built_in(extension)
+    return extension in _NOT_LAYOUTS or (layout is not None and layout.alias is not None and layout.name == extension)
 
 
 # Paths in a directory that show an object.
@@ -382,7 +380,7 @@ def _extensions(storage: Storage, entries: Sequence[DirectoryEntry], version: st
             code = None if entry.is_link else code_in(version, "E112")
             found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
         # Leftovers in our own directory are reported as such.
-        elif entry.name != WORK_DIRECTORY and decode_fs(entry.name) not in REGISTERED:
+        elif entry.name != WORK_DIRECTORY and not is_registered(decode_fs(entry.name)):
             what = f"{os.fsdecode(entry.name)!r} is not the name of a registered extension"
             found.append(problem("extension-unregistered", path, what, code="W016"))
     return found

@@ -19,8 +19,8 @@ from pressmark.stores.ocfl.declarations import (
     LOGS,
     MUTABLE_HEAD,
     OBJECT,
-    REGISTERED,
     is_object_name,
+    is_registered,
     is_version_name,
     later,
     read_declaration,
@@ -173,7 +173,7 @@ class NameCheck:
                 if inside.entry.kind == "directory":
                     self._undescribed(inside.path)
                     name = decode_fs(inside.entry.name)
-                    if entry.name == EXTENSIONS and name not in REGISTERED:
+                    if entry.name == EXTENSIONS and not is_registered(name):
                         what = f"{name!r} is not the name of a registered extension"
                         self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
                 elif entry.name == EXTENSIONS:
