@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import pressmark
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
-from pressmark.layouts import find_layout, list_layouts
+from pressmark.layouts import Integer, find_layout, list_layouts, parameter
 from pressmark.layouts.base import CLASSES
 from support.implementations import Implementation
 
@@ -48,6 +49,18 @@ class OneWay(pressmark.Layout):
     def to_path(self, id):
         return id
 '''
+UNDECORATED = '''
+import pressmark
+from pressmark.layouts import Integer, parameter
+
+
+class Forgotten(pressmark.Layout):
+    name = "forgotten-of-tests"
+    size: int = parameter(Integer(1, 10), "characters of the directory", 2)
+
+    def to_path(self, id):
+        return id
+'''
 IDS = ["abc", "#x", "é1", "", "../x", "none", "key"]
 PATHS = ["ab/abc", None, "é1/é1", None, None, None, None]
 REASONS = {
@@ -66,6 +79,7 @@ def install(folder: Path, *lines: str) -> None:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("\n".join(["[pressmark.layouts]", *lines, ""]))
     (folder / "own_layout_of_tests.py").write_text(MODULE)
+    (folder / "undecorated_of_tests.py").write_text(UNDECORATED)
 
 
 @pytest.fixture
@@ -78,7 +92,8 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: Implem
     yield pressmark.layout("mine-of-tests:size=2")
     CLASSES.clear()
     CLASSES.update(before)
-    sys.modules.pop("own_layout_of_tests", None)
+    for module in ("own_layout_of_tests", "undecorated_of_tests"):
+        sys.modules.pop(module, None)
 
 
 def test_every_item(mine: pressmark.Layout) -> None:
@@ -176,12 +191,93 @@ def test_commands(mine: pressmark.Layout, tmp_path: Path) -> None:
         assert done.stdout.startswith(stdout)
 
 
+FORGOTTEN = "Forgotten.size: the class lacks @dataclasses.dataclass(frozen=True); add the decorator"
+
+
+@pytest.fixture
+def forgotten() -> Iterator[type[pressmark.Layout]]:
+    """A layout whose author forgot the decorator."""
+
+    class Forgotten(pressmark.Layout):
+        name = "forgotten-of-tests"
+        size: int = parameter(Integer(1, 10), "characters of the directory", 2)
+
+        def to_path(self, id: str) -> str:
+            return f"{id[: self.size]}/{id}"
+
+    yield Forgotten
+    del CLASSES[Forgotten.name]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda cls: cls(),
+        lambda cls: cls(size=3),
+        lambda cls: pressmark.layout("forgotten-of-tests"),
+        lambda cls: pressmark.layout("forgotten-of-tests", size=3),
+        lambda cls: pressmark.layout("forgotten-of-tests:size=3"),
+        lambda cls: pressmark.layout_from_config({"extensionName": "forgotten-of-tests", "size": 3}),
+        lambda cls: cls.parameters(),
+    ],
+    ids=["class", "parameter", "name", "name and parameter", "setting", "configuration", "parameters"],
+)
+def test_a_forgotten_decorator(
+    forgotten: type[pressmark.Layout], call: Callable[[type[pressmark.Layout]], object]
+) -> None:
+    """A parameter of a class without the decorator is an error, not ignored."""
+    with pytest.raises(TypeError) as caught:
+        call(forgotten)
+    assert str(caught.value) == FORGOTTEN
+
+
+def test_a_forgotten_decorator_of_a_base(forgotten: type[pressmark.Layout]) -> None:
+    """A decorated subclass does not repair its base."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Child(forgotten):  # type: ignore[valid-type, misc]
+        more: int = parameter(Integer(1, 10), "more", 2)
+
+    with pytest.raises(TypeError, match=r"^Forgotten\.size: "):
+        Child()
+
+
+def test_a_field_that_is_not_a_parameter() -> None:
+    """A plain field of the dataclass is an error: it has no check."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Plain(pressmark.Layout):
+        size: int = 3
+
+        def to_path(self, id: str) -> str:
+            return id
+
+    with pytest.raises(TypeError) as caught:
+        Plain()
+    assert str(caught.value) == "Plain.size: not a parameter; declare it as parameter(check, meaning, default)"
+
+
+def test_a_class_without_parameters_needs_no_decorator(mine: pressmark.Layout) -> None:
+    """A subclass may change a method only."""
+
+    class Shouted(type(mine)):  # type: ignore[misc]
+        def to_path(self, id: str) -> str:
+            return f"{super().to_path(id)}!"
+
+    assert Shouted(size=1).map("abc") == "a/abc!"
+
+
 @pytest.mark.parametrize(
     ("line", "name", "reason"),
     [
         ("gone = no_such_module:X", "gone", "cannot import no_such_module:X (ModuleNotFoundError: "),
         ("text = os:sep", "text", "os:sep is not a subclass of pressmark.Layout; correct the entry point"),
         ("other = own_layout_of_tests:Mine", "other", "own_layout_of_tests:Mine has the name 'mine-of-tests'; give"),
+        (
+            "forgotten-of-tests = undecorated_of_tests:Forgotten",
+            "forgotten-of-tests",
+            "undecorated_of_tests:Forgotten is not usable (Forgotten.size: the class lacks @dataclasses.dataclass",
+        ),
         ("0003 = own_layout_of_tests:Mine", "", "Pressmark has a layout of this name; rename the entry point"),
     ],
 )

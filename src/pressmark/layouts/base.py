@@ -205,7 +205,8 @@ class Layout:
     """A mapping of identifiers to storage paths.
 
     Layouts are frozen, hashable, picklable, equal by configuration, cheap to create and safe to share between
-    threads. An unknown parameter, a wrong type and a value out of range raise ``LayoutConfigError``.
+    threads. An unknown parameter, a wrong type and a value out of range raise ``LayoutConfigError``. A class with a
+    parameter but without the decorator :func:`dataclasses.dataclass` raises :exc:`TypeError` when it is used.
 
     A layout of one's own is a frozen dataclass with a :attr:`name` and the method :meth:`to_path`, and with
     :meth:`to_id` if it is reversible. Every subclass with a name is registered: :func:`pressmark.layout` accepts it.
@@ -260,7 +261,7 @@ class Layout:
 
         :raises LayoutConfigError: the layout has no such parameter
         """
-        known = [field.name for field in dataclasses.fields(cls)]
+        known = [field.name for field in cls._fields()]
         for name in parameters:
             if name not in known:
                 raise unknown_key(name, known)
@@ -291,8 +292,24 @@ class Layout:
         """Return the parameters of the layout."""
         return tuple(
             Parameter(field.name, camel_case(field.name), field.default, field.metadata["check"], field.metadata["doc"])
-            for field in dataclasses.fields(cls)
+            for field in cls._fields()
         )
+
+    @classmethod
+    def _fields(cls) -> tuple[dataclasses.Field[Any], ...]:
+        """Return the fields of the dataclass; raise :exc:`TypeError` for one that is not a parameter."""
+        # A decorator runs after __init_subclass__, so a class without it is noticed when it is used.
+        for base in cls.__mro__:
+            for name, value in vars(base).items() if "__dataclass_fields__" not in vars(base) else ():
+                if isinstance(value, dataclasses.Field):
+                    decorator = "@dataclasses.dataclass(frozen=True)"
+                    raise TypeError(f"{base.__name__}.{name}: the class lacks {decorator}; add the decorator")
+        fields = dataclasses.fields(cls)
+        for field in fields:
+            if "check" not in field.metadata:
+                declaration = "parameter(check, meaning, default)"
+                raise TypeError(f"{cls.__name__}.{field.name}: not a parameter; declare it as {declaration}")
+        return fields
 
     @classmethod
     def read_config(cls, config: Mapping[str, Any], _where: str) -> dict[str, Any]:

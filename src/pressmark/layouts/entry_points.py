@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from pressmark.errors import LayoutConfigError, quoted
-from pressmark.layouts.base import Layout
+from pressmark.layouts.base import CLASSES, Layout
 
 __all__ = ["find_entry_points", "load_layout", "refusal"]
 
@@ -24,7 +24,7 @@ def find_entry_points() -> dict[str, EntryPoint]:
 def load_layout(entry: EntryPoint) -> type[Layout]:
     """Return the layout class of an entry point.
 
-    :raises LayoutConfigError: it cannot be imported, is not a subclass of ``Layout``, or has another name
+    :raises LayoutConfigError: it cannot be imported, is not a subclass of ``Layout``, has another name, or has fields that are not parameters
     """
     try:
         found: Any = entry.load()
@@ -37,6 +37,11 @@ def load_layout(entry: EntryPoint) -> type[Layout]:
     if name != entry.name:
         shown = "no name" if name is None else f"the name {quoted(str(name))}"
         raise refusal(entry, f"{entry.value} has {shown}; give the class and the entry point the same name")
+    try:
+        found.parameters()
+    except TypeError as error:
+        CLASSES.pop(found.name, None)  # lists have only usable layouts
+        raise refusal(entry, f"{entry.value} is not usable ({error})") from None
     return found
 
 
