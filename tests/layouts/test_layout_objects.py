@@ -136,9 +136,10 @@ def test_threads_share_a_layout(implementation: Implementation, word: str) -> No
 
 def test_layouts_have_a_repr() -> None:
     """The repr is the call that makes an equal layout."""
+    classes = {cls.__name__: cls for cls in CLASSES.values()}
     for word in CONFIGURATIONS:
         layout = sample(word)
-        assert eval(repr(layout), vars(pressmark)) == layout
+        assert eval(repr(layout), classes) == layout
 
 
 def test_a_layout_requires_its_parameters() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import pickle
 import subprocess
 import sys
@@ -174,6 +175,54 @@ def test_processes(mine: pressmark.Layout) -> None:
     assert pickle.loads(pickle.dumps(mine)) == mine
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert pool.submit(mine.map, ["abc"]).result() == ["ab/abc"]
+
+
+SCRIPT = """
+import shutil, sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pressmark import migrate, stores
+from pressmark.jobs import WorkFolder, run_local
+
+if __name__ == "__main__":
+    how, entry_point = sys.argv[1:]
+    if entry_point == "imported":
+        import own_layout_of_tests
+    stores.create("pairtree", "source").put("abc", {"a.txt": "a.txt"})
+    plan = migrate.plan("source", "root", to="ocfl", layout="9999-mine-of-tests", work="work")
+    if how == "local":
+        run = migrate.run(plan, workers=2)
+    else:
+        with ProcessPoolExecutor(2, mp_context=get_context(how)) as executor:
+            run = migrate.run(plan, executor=executor)
+    assert (run.by_status, run.failed) == ({"ok": 1}, ()), run
+    assert not migrate.verify(plan, workers=2).failed
+    assert stores.open("root").find("abc").path == "ab/abc"
+    job = stores.CheckStore("root")
+    work = WorkFolder.create("check", job, job.plan("check"), job.parameters())
+    assert run_local(job, work, workers=2).by_status["ok"] == 1
+"""
+
+
+@pytest.mark.parametrize("entry_point", ["installed", "imported"])
+@pytest.mark.parametrize("how", ["local", "spawn"])
+def test_workers_of_jobs(tmp_path: Path, how: str, entry_point: str) -> None:
+    """Worker processes find a layout by its entry point, or import the module that the caller has imported."""
+    name = "9999-mine-of-tests"  # layouts of OCFL have a number
+    install(tmp_path, *([f"{name} = own_layout_of_tests:Mine"] if entry_point == "installed" else []))
+    (tmp_path / "own_layout_of_tests.py").write_text(MODULE.replace("mine-of-tests", name))
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(
+        [sys.executable, "script.py", how, entry_point],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
 
 
 def test_commands(mine: pressmark.Layout, tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
 
@@ -30,6 +32,7 @@ __all__ = [
     "LARGEST_INTEGER",
     "NAME_MAX",
     "REQUIRED",
+    "BringsLayouts",
     "Boolean",
     "Check",
     "Choice",
@@ -182,6 +185,21 @@ ArrowColumn: TypeAlias = "ArrowArrayExportable | ArrowStreamExportable"
 
 #: The layouts defined so far, by official name: each subclass of :class:`Layout` that has a name.
 CLASSES: dict[str, type[Layout]] = {}
+
+
+class BringsLayouts:
+    """A base of jobs: their worker processes import the modules of the layouts that the caller has imported."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        modules = {cls.__module__ for cls in CLASSES.values() if not cls.__module__.startswith("pressmark.")}
+        return {**vars(self), "layout_modules": sorted(modules)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for module in state.pop("layout_modules"):
+            # Most jobs do not need the layout; without it, the others report an unknown layout.
+            with suppress(Exception):
+                importlib.import_module(module)
+        vars(self).update(state)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing
 from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
+from pressmark.layouts.base import BringsLayouts
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry
@@ -31,7 +32,7 @@ OnProblem = Callable[[Problem], object]
 
 
 @dataclass(frozen=True)
-class CheckStore:
+class CheckStore(BringsLayouts):
     """The check of a store: each chunk writes the problems of its objects, one per line.
 
     The plan walks the directories; problems outside of objects are part of the output. The chunks open inventories,
