@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import pressmark
 from arrow.foreign import Opaque
-from pressmark import bagit, compare
+from pressmark import bagit, compare, migrate, stores
 from pressmark.reports import Problem, Report
 from pressmark.summaries import html_table, text_table
 
@@ -55,10 +56,11 @@ def test_report() -> None:
         Problem("file-missing", "error", "2.1", b"data/%d\xff" % n, message="missing <here>") for n in range(12)
     ]
     report = Report([*problems, Problem("odd", "warning", "", b"x", message="odd")], {"files": 1_000})
-    lines = repr(report).splitlines()
-    assert lines[0] == "<Report: 12 errors, 1 warning; files 1,000"
+    assert repr(report) == "<Report: 12 errors, 1 warning; files 1,000>"
+    lines = str(report).splitlines()
+    assert lines[0] == "12 errors, 1 warning; files 1,000"
     assert lines[1] == "  error: 'data/0\\udcff': missing <here>"
-    assert lines[-1] == "  and 3 more in .problems>"
+    assert lines[-1] == "  and 3 more in .problems"
     assert "missing &lt;here&gt;" in report._repr_html_()
     assert repr(Report()) == "<Report: 0 errors, 0 warnings>"
 
@@ -66,10 +68,32 @@ def test_report() -> None:
 def test_comparison() -> None:
     """A comparison shows a table with a row for each layout, which may be given by name."""
     found = compare.compare(["a:b", "a=b"], ["pairtree", pressmark.layout("0003")])
-    lines = repr(found).splitlines()
-    assert lines[0] == "<Comparison of 2 layouts on 2 identifiers"
+    assert repr(found) == f"<Comparison of 2 layouts on 2 identifiers; safe: pairtree, {found.layouts[1].name}>"
+    lines = str(found).splitlines()
+    assert lines[0] == "2 layouts on 2 identifiers"
     assert lines[2].split()[:2] == ["pairtree", "yes"]
     assert found._repr_html_().count("<tr>") == 3
+
+
+def test_migration(tmp_path: Path) -> None:
+    """A plan and a run show their totals on one line, and a table in notebooks."""
+    (tmp_path / "file").write_bytes(b"12")
+    store = stores.create("pairtree", tmp_path / "books")
+    for id in ("a", "b"):
+        store.put(id, {"file": tmp_path / "file"})
+    root, work = tmp_path / "<b>root", tmp_path / "work"
+    plan = migrate.plan(tmp_path / "books", root, to="ocfl", layout="0003", work=work)
+    assert repr(plan) == f"<Plan {str(work)!r}: 2 objects, 2 files, 4 B, pairtree to ocfl>"
+    html = plan._repr_html_()
+    assert "<caption>Plan: 2 objects, 2 files, 4 B</caption>" in html
+    assert "&lt;b&gt;root (ocfl)" in html
+    run = migrate.run(plan, threads=True)
+    assert repr(run) == f"<Run {str(work)!r}: ok; 2 ok; 4 B>"
+    assert "<caption>Run: ok; 2 files, 4 B</caption>" in run._repr_html_()
+    unfinished = dataclasses.replace(run, by_status={"ok": 1}, remaining=1, stopped="stop", failed=())
+    assert repr(unfinished) == f"<Run {str(work)!r}: not complete; 1 ok, 1 remaining; 4 B>"
+    assert unfinished._repr_html_().count("<tr>") == 3
+    assert "complete, not ok; 1 conflict;" in repr(dataclasses.replace(run, by_status={"conflict": 1}))
 
 
 def test_bag(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import operator
 import sys
+from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeVar, runtime_checkable
 
+from pressmark import _kernels
 from pressmark.errors import ColumnError
 from pressmark.threads import Threads, ordered_map
 
@@ -420,7 +422,8 @@ class StringColumn:
     or ``large_binary``, which is granted if the items allow it. In Python an item is a ``str``, with the surrogates of
     :func:`os.fsdecode` for bytes that are not UTF-8, or None for null.
 
-    Exports share the memory of the column, which is freed when the last of them is released.
+    Exports share the memory of the column, which is freed when the last of them is released. A column can be pickled;
+    with protocol 5, its bytes can be transferred out of band.
     """
 
     __slots__ = ("_chunks", "_count", "_kernels", "_null_count", "_threads")
@@ -438,6 +441,17 @@ class StringColumn:
 
     def __len__(self) -> int:
         return self._count
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        """Return what :mod:`pickle` stores: the chunks. Protocol 5 can transfer their bytes out of band."""
+        from pickle import PickleBuffer  # few programs pickle columns
+
+        pieces = []
+        for chunk in filter(len, self._chunks):
+            column, nulls = chunk.byte_column(0, len(chunk), chunk.size)
+            data, offsets = column.buffers()
+            pieces.append((PickleBuffer(data) if operator.index(protocol) >= 5 else data, offsets, nulls))
+        return _unpickled_column, (pieces, self._threads)
 
     def __repr__(self) -> str:
         from pressmark.summaries import FIRST, shorten
@@ -541,6 +555,16 @@ class StringColumn:
         chunks = self._chunks
         form = self._format(chunks, requested_schema)
         return self._kernels.export_stream(form, None, [(chunk,) for chunk in chunks])
+
+
+def _unpickled_column(pieces: Iterable[tuple[Any, array[int], list[int]]], threads: int) -> StringColumn:
+    """Return the column of its pickled chunks, in the implementation that runs here."""
+    kernels = _kernels.active
+    chunks = [
+        kernels.Chunk.from_column(kernels.ByteColumn.from_buffers(bytes(data), offsets), nulls)
+        for data, offsets, nulls in pieces
+    ]
+    return StringColumn(kernels, chunks, threads)
 
 
 def as_column_of(column: Any, result: StringColumn) -> Any:

@@ -190,12 +190,16 @@ class Report:
         raise TypeError(f"{type(self).__name__} has no truth value: use its attribute ok")
 
     def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._totals()}>"
+
+    def __str__(self) -> str:
+        """Return the totals, and the first problems, one on each line."""
         from pressmark.summaries import FIRST
 
         lines = [f"{one.severity}: {os.fsdecode(one.path)!r}: {one.message}" for one in self.problems[:FIRST]]
         if (more := len(self.problems) - len(lines)) > 0:
             lines.append(f"and {more:,} more in .problems")
-        return "\n  ".join([f"<{type(self).__name__}: {self._totals()}", *lines]) + ">"
+        return "\n  ".join([self._totals(), *lines])
 
     def _repr_html_(self) -> str:
         from pressmark.summaries import FIRST, html_table

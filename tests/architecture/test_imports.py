@@ -92,8 +92,8 @@ def test_no_modules_import_each_other() -> None:
     assert circles(edges()) == CIRCLES
 
 
-# Modules that import others by names that they compute; layouts.base those of layouts of other distributions.
-BY_NAME = {"_kernels", "lazy", "cli.common.program", "layouts.base"}
+# Modules that import others by names that they compute; layouts.job_layouts those of other distributions.
+BY_NAME = {"_kernels", "lazy", "cli.common.program", "layouts.job_layouts"}
 
 
 def test_imports_are_statements() -> None:

@@ -15,7 +15,7 @@ from pressmark.layouts import Layout, clean, unclean
 from strategies import LAYOUT_NAMES, REVERSIBLE_LAYOUT_NAMES, configs, identifiers, paths, texts
 from support.implementations import Implementation, use
 from support.outcomes import common_outcome
-from support.samples import layout_of
+from support.samples import layout_of, required_config
 from support.streams import map_lines, pass_through, unmap_lines
 
 pytestmark = pytest.mark.usefixtures("pair")

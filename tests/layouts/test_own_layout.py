@@ -50,7 +50,7 @@ class OneWay(pressmark.Layout):
     def to_path(self, id):
         return id
 '''
-UNDECORATED = '''
+UNDECORATED = """
 import pressmark
 from pressmark.layouts import Integer, parameter
 
@@ -61,7 +61,7 @@ class Forgotten(pressmark.Layout):
 
     def to_path(self, id):
         return id
-'''
+"""
 IDS = ["abc", "#x", "é1", "", "../x", "none", "key"]
 PATHS = ["ab/abc", None, "é1/é1", None, None, None, None]
 REASONS = {

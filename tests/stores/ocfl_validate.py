@@ -27,9 +27,7 @@ from ocfl.validator import Validator  # noqa: E402
 # ocfl-py knows 0002 and 0003; the others are registered by name, so that their roots are validated.
 # The vectors of a layout have its name.
 VECTORS = Path(__file__).parents[1] / "vectors"
-NAMES = tuple(
-    sorted(path.stem for path in VECTORS.glob("0*.json") if not path.name.startswith(("0002", "0003")))
-)
+NAMES = tuple(sorted(path.stem for path in VECTORS.glob("0*.json") if not path.name.startswith(("0002", "0003"))))
 
 
 class Named(Layout):

@@ -65,7 +65,12 @@ def identifier(word: str, number: int) -> str:
 # The version of OCFL changes nothing in a layout.
 @pytest.mark.parametrize(
     ("word", "version"),
-    [(word, version) for version in ("1.0", "1.1") for word in OCFL_WORDS if LONG or version == "1.1" or word in OCFL_WORDS[:2]],
+    [
+        (word, version)
+        for version in ("1.0", "1.1")
+        for word in OCFL_WORDS
+        if LONG or version == "1.1" or word in OCFL_WORDS[:2]
+    ],
 )
 def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) -> None:
     """A thousand objects under each layout are valid for ocfl-py, and listed at the paths of our walk."""

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,40 @@ def test_classes_of_the_kinds(tmp_path: Path) -> None:
     assert isinstance(stores.create("pairtree", tmp_path / "store"), stores.PairtreeStore)
     with pytest.raises(AttributeError, match="has no attribute 'TapeStore'"):
         stores.TapeStore  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_collections(tmp_path: Path, kind: str) -> None:
+    """``in``, ``exists`` and ``len`` count objects; an empty store is true all the same."""
+    file = tmp_path / "file"
+    file.touch()
+    store = stores.create(kind, tmp_path / "store", "0003" if kind in ("ocfl", "bags") else None)
+    assert (len(store), bool(store), "ark:/1/a" in store) == (0, True, False)
+    for id in ("ark:/1/a", "b"):
+        store.put(id, file if kind == "vitro" else {"file": file})
+    assert (len(store), bool(store)) == (2, True)
+    assert [id in store for id in ("ark:/1/a", b"ark:/1/a", "b", "c", "")] == [True, True, True, False, False]
+    assert (store.exists("b"), store.exists("c")) == (True, False)
+    store.delete("b")
+    assert (len(store), "b" in store) == (1, False)
+    with pytest.raises(TypeError):
+        5 in store  # type: ignore[operator]  # noqa: B015
+
+
+def test_several_objects_with_one_identifier(tmp_path: Path) -> None:
+    """An identifier of several objects is in the store; one whose path another object uses is not."""
+    root = stores.OcflRoot.create(tmp_path / "root", pressmark.layout("0006", delimiter=":"))
+    (tmp_path / "file").touch()
+    root.put("x:a", {"file": tmp_path / "file"})
+    assert "y:a" not in root  # its path is that of x:a
+    folder = stores.create("bags", tmp_path / "bags", "0003")
+    folder.put("a", {"file": tmp_path / "file"})
+    shutil.copytree(tmp_path / "bags" / folder.find("a").path, tmp_path / "bags" / "copy")
+    folder = stores.open(tmp_path / "bags")
+    with pytest.raises(ObjectError, match="both have this identifier"):
+        folder.find("a")
+    assert "a" in folder
+    assert len(folder) == 2
 
 
 def test_layouts_by_name(tmp_path: Path) -> None:

@@ -80,7 +80,12 @@ class Comparison(ComparisonData):
     """The result of :func:`compare`."""
 
     def __repr__(self) -> str:
-        return f"<Comparison of {self._caption()}\n{text_table(_COLUMNS, self._rows())}>"
+        safe = ", ".join(one.name for one in self.layouts if one.ok)
+        return f"<Comparison of {self._caption()}; safe: {safe or 'none'}>"
+
+    def __str__(self) -> str:
+        """Return a table with a row for each layout."""
+        return f"{self._caption()}\n{text_table(_COLUMNS, self._rows())}"
 
     def _repr_html_(self) -> str:
         return html_table(self._caption(), _COLUMNS, self._rows())

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
 
@@ -32,7 +30,6 @@ __all__ = [
     "LARGEST_INTEGER",
     "NAME_MAX",
     "REQUIRED",
-    "BringsLayouts",
     "Boolean",
     "Check",
     "Choice",
@@ -187,21 +184,6 @@ ArrowColumn: TypeAlias = "ArrowArrayExportable | ArrowStreamExportable"
 CLASSES: dict[str, type[Layout]] = {}
 
 
-class BringsLayouts:
-    """A base of jobs: their worker processes import the modules of the layouts that the caller has imported."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        modules = {cls.__module__ for cls in CLASSES.values() if not cls.__module__.startswith("pressmark.")}
-        return {**vars(self), "layout_modules": sorted(modules)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for module in state.pop("layout_modules"):
-            # Most jobs do not need the layout; without it, the others report an unknown layout.
-            with suppress(Exception):
-                importlib.import_module(module)
-        vars(self).update(state)
-
-
 @dataclasses.dataclass(frozen=True)
 class Parameter:
     """A parameter of a layout: its names, default, allowed values and meaning."""
@@ -279,7 +261,7 @@ class Layout:
 
         :raises LayoutConfigError: the layout has no such parameter
         """
-        known = [field.name for field in cls._fields()]
+        known = [field.name for field in cls._parameter_fields()]
         for name in parameters:
             if name not in known:
                 raise unknown_key(name, known)
@@ -310,11 +292,11 @@ class Layout:
         """Return the parameters of the layout."""
         return tuple(
             Parameter(field.name, camel_case(field.name), field.default, field.metadata["check"], field.metadata["doc"])
-            for field in cls._fields()
+            for field in cls._parameter_fields()
         )
 
     @classmethod
-    def _fields(cls) -> tuple[dataclasses.Field[Any], ...]:
+    def _parameter_fields(cls) -> tuple[dataclasses.Field[Any], ...]:
         """Return the fields of the dataclass; raise :exc:`TypeError` for one that is not a parameter."""
         # A decorator runs after __init_subclass__, so a class without it is noticed when it is used.
         for base in cls.__mro__:

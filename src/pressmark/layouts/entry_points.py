@@ -24,7 +24,7 @@ def find_entry_points() -> dict[str, EntryPoint]:
 def load_layout(entry: EntryPoint) -> type[Layout]:
     """Return the layout class of an entry point.
 
-    :raises LayoutConfigError: it cannot be imported, is not a subclass of ``Layout``, has another name, or has fields that are not parameters
+    :raises LayoutConfigError: it cannot be imported, is not a layout, or has another name or unusable fields
     """
     try:
         found: Any = entry.load()

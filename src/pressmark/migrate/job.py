@@ -15,7 +15,7 @@ from time import monotonic
 from pressmark.jobs.chunks import Chunk, chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
-from pressmark.layouts.base import BringsLayouts
+from pressmark.layouts.job_layouts import BringsLayouts
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry
 from pressmark.migrate.options import Options
 from pressmark.reports import ProgressEvent

@@ -16,7 +16,7 @@ from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing
 from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
-from pressmark.layouts.base import BringsLayouts
+from pressmark.layouts.job_layouts import BringsLayouts
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry

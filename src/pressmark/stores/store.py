@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Mu
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pressmark.errors import ObjectError, StoreError, quoted
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
@@ -38,6 +38,21 @@ class Store(ChangedStore):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.root!r}>"
+
+    def __contains__(self, identifier: str | bytes) -> bool:
+        """Return whether the store has an object: see :meth:`exists`."""
+        return self.exists(identifier)
+
+    def __len__(self) -> int:
+        """Return the number of objects. Every call walks the whole store, as :meth:`objects` does.
+
+        :raises StoreError: the store cannot be read
+        """
+        return sum(1 for _ in self.objects())
+
+    def __bool__(self) -> bool:
+        # Without it, "if store:" would walk the store, and an empty store would be false.
+        return True
 
     @staticmethod
     def is_reserved(path: bytes) -> bool:
@@ -76,6 +91,25 @@ class Store(ChangedStore):
         :raises ObjectError: of kind ``missing``: the store has no such object; of kind ``duplicate-id``: it has several
         :raises IdentifierError: the identifier has no path in this store
         """
+
+    def exists(self, identifier: str | bytes) -> bool:
+        """Return whether the store has an object, in any state, or several; it takes as long as :meth:`find`.
+
+        An identifier without a path in this store has no object.
+
+        :raises ObjectError: the object cannot be read
+        """
+        try:
+            self.find(identifier)
+        except IdentifierError:
+            return False
+        except ObjectError as error:
+            # The path of the identifier may have an object with another one.
+            if error.kind in ("missing", "collision"):
+                return False
+            if error.kind != "duplicate-id":
+                raise
+        return True
 
     @abstractmethod
     def at(self, path: str) -> StoreObject | None:

@@ -300,6 +300,14 @@ class Chunk:
     def __init__(self, items: list[bytes | None]) -> None:
         self.items = items
 
+    @classmethod
+    def from_column(cls, column: ByteColumn, nulls: Sequence[int]) -> Chunk:
+        """Return the items of ``column``, of which those at the indices ``nulls`` are null."""
+        items: list[bytes | None] = list(column.items)
+        for index in nulls:
+            items[index] = None
+        return cls(items)
+
     def __len__(self) -> int:
         return len(self.items)
 

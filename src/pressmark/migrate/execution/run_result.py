@@ -22,6 +22,7 @@ from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, file_lin
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.workdir import KNOWN, REMAINING, ROWS, WARNINGS, state
 from pressmark.reports import ProgressEvent
+from pressmark.summaries import format_bytes
 
 __all__ = [
     *("FIRST", "Group", "MergedRows", "Outcome", "Run", "Summary"),
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """The result of a migration or a verification.
 
@@ -69,6 +70,23 @@ class Run:
     processed: int = 0
     processed_bytes: int = 0
     rows_path: str = ""
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{number:,} {name}" for name, number in self._numbers())
+        return f"<Run {self.work!r}: {self._state()}; {numbers or 'no objects'}; {format_bytes(self.bytes)}>"
+
+    def _repr_html_(self) -> str:
+        from pressmark.summaries import html_table  # only notebooks need it
+
+        caption = f"Run: {self._state()}; {self.files:,} files, {format_bytes(self.bytes)}"
+        return html_table(caption, ("status", "objects"), self._numbers())
+
+    def _state(self) -> str:
+        return "ok" if self.ok else "complete, not ok" if self.complete else "not complete"
+
+    def _numbers(self) -> list[tuple[str, int]]:
+        others = {"source kept": self.kept, "remaining": self.remaining, "failed chunks": len(self.failed)}
+        return [*self.by_status.items(), *((name, number) for name, number in others.items() if number)]
 
     @property
     def complete(self) -> bool:

@@ -20,13 +20,14 @@ from pressmark.migrate.entry import Entry, file_lines, read_entries
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED, is_of_earlier_format
+from pressmark.summaries import format_bytes
 
 __all__ = ["Plan", "refuse_others", "utc_now", "write_record"]
 
 _NAME = "extensionName"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A plan, and the size of its migration.
 
@@ -66,6 +67,25 @@ class Plan:
     ids_sha256: str = ""
     seconds: float = 0.0
     before: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.work!r}: {self._totals()}, {self.options.source_kind} to {self.options.to}>"
+
+    def _repr_html_(self) -> str:
+        from pressmark.summaries import html_table  # only notebooks need it
+
+        options = self.options
+        rows: list[tuple[str, Any]] = [
+            ("source", f"{options.source} ({options.source_kind})"),
+            ("destination", f"{options.destination} ({options.to})"),
+            *((name, getattr(self, name)) for name in ("mode", "chunks")),
+            *((name, getattr(self, name)) for name in ("invalid", "missing", "unchanged") if getattr(self, name)),
+            *((f"warning {kind}", number) for kind, number in self.warnings.items()),
+        ]
+        return html_table(f"Plan: {self._totals()}", ("", ""), rows)
+
+    def _totals(self) -> str:
+        return f"{self.objects:,} objects, {self.files:,} files, {format_bytes(self.bytes)}"
 
     def entries(self) -> Iterator[Entry]:
         """Return the entry of every object, in the order of migration."""

@@ -28,7 +28,16 @@ __all__ = [
     *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "ROOT", "UNFINISHED", "VERSIONS"),
     *("WORK_DIRECTORY", "NotJsonError", "RootFacts", "create_root", "declaration", "declares_object"),
     *("extension_files", "has_mutable_head", "is_object_directory", "is_object_name", "is_object_root"),
-    *("is_registered", "is_version_name", "later", "layout_file", "open_root", "read_declaration", "read_json", "read_root"),
+    *(
+        "is_registered",
+        "is_version_name",
+        "later",
+        "layout_file",
+        "open_root",
+        "read_declaration",
+        "read_json",
+        "read_root",
+    ),
     *("refused_layout",),
 ]
 
