@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,27 @@ def test_collections(tmp_path: Path, kind: str) -> None:
     assert (len(store), "b" in store) == (1, False)
     with pytest.raises(TypeError):
         5 in store  # type: ignore[operator]  # noqa: B015
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_threads_share_a_store(tmp_path: Path, kind: str) -> None:
+    """Several threads may put, find, read and delete objects of one store."""
+    file = tmp_path / "file"
+    file.write_bytes(b"1")
+    store = stores.create(kind, tmp_path / "store", "0003" if kind in ("ocfl", "bags") else None)
+
+    def work(number: int) -> bool:
+        id = f"ark:/1/{number}"
+        store.put(id, file if kind == "vitro" else {"file": file})
+        store.get(id)
+        if number % 3 == 0:
+            store.delete(id)
+        return id in store
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(60))) == [number % 3 != 0 for number in range(60)]
+    assert len(store) == 40
+    assert store.check(digests=True).ok
 
 
 def test_several_objects_with_one_identifier(tmp_path: Path) -> None:
