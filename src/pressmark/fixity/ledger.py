@@ -48,6 +48,7 @@ class Ledger:
     :param algorithms: the algorithms of the run, by any of their names
     :param roots: the files and directories of the run; must be the same each time
 
+    :ivar name: path of the file
     :ivar algorithms: official names of the algorithms
     :ivar records: number of valid records when it was opened
     :ivar damaged: number of other lines

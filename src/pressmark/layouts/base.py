@@ -96,7 +96,11 @@ class Check:
 
 
 class Integer(Check):
-    """An integer from ``first`` to ``last``; not a boolean."""
+    """An integer; not a boolean.
+
+    :ivar first: the least value
+    :ivar last: the greatest value
+    """
 
     def __init__(self, first: int, last: int = LARGEST_INTEGER) -> None:
         self.first = first
@@ -121,7 +125,11 @@ class Boolean(Check):
 
 
 class Text(Check):
-    """A string that UTF-8 can encode, without the characters in ``without``."""
+    """A string that UTF-8 can encode.
+
+    :ivar empty: whether it may be empty
+    :ivar without: the characters that it may not contain, with their names for messages
+    """
 
     def __init__(self, *, empty: bool = True, without: Mapping[str, str] | None = None) -> None:
         self.empty = empty
@@ -150,7 +158,10 @@ class Text(Check):
 
 
 class Choice(Text):
-    """One of several words; case-sensitive."""
+    """One of several words; case-sensitive.
+
+    :ivar choices: the words
+    """
 
     def __init__(self, choices: Sequence[str]) -> None:
         super().__init__()

@@ -108,6 +108,7 @@ class StorageRoot(Store):
     :param storage: where the files are; :data:`None` for the directory
     :ivar version: version of OCFL; the newest supported one if none is declared
     :ivar layout_is_given: whether the caller has specified the layout
+    :ivar first_objects: the first objects of the root, which show whether objects are where the layout puts them
     :raises StoreError: not a storage root, or an argument is invalid
     """
 
