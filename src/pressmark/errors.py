@@ -70,6 +70,7 @@ __all__ = [
     "TableWarning",
     "escaped",
     "quoted",
+    "quoted_path",
     "quoted_value",
     "short_digest",
 ]
@@ -93,6 +94,14 @@ def quoted(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
     head = item[: 4 * (characters + 1)]
     text = head.decode("utf-8", "surrogateescape") if isinstance(head, bytes) else head
     return _escaped(text, len(head) < len(item), characters)
+
+
+def quoted_path(path: str | bytes) -> str:
+    """Return a path for messages, in quotes on one line and in full.
+
+    All messages quote paths by this function; only a line of a command begins with a bare path.
+    """
+    return quoted(path, PATH_CHARACTERS)
 
 
 def escaped(character: str) -> str:
@@ -379,7 +388,7 @@ class _PlaceError(PressmarkError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{quoted(self.path, PATH_CHARACTERS)}: {self.reason}"
+        return f"{quoted_path(self.path)}: {self.reason}"
 
 
 class BagError(_PlaceError):
@@ -455,8 +464,8 @@ class MigrationError(PressmarkError):
         self.refused = refused
 
     def __str__(self) -> str:
-        source = f"{quoted(self.source, PATH_CHARACTERS)} to " if self.source else ""
-        return f"{source}{quoted(self.destination, PATH_CHARACTERS)}: {self.reason}"
+        source = f"{quoted_path(self.source)} to " if self.source else ""
+        return f"{source}{quoted_path(self.destination)}: {self.reason}"
 
 
 class SpillError(_PlaceError):
@@ -495,7 +504,7 @@ class ObjectError(StoreError):
         self.kind = kind
 
     def __str__(self) -> str:
-        return f"{quoted(self.path, PATH_CHARACTERS)}: object {quoted(self.id)}: {self.reason}"
+        return f"{quoted_path(self.path)}: object {quoted(self.id)}: {self.reason}"
 
 
 class DamagedObjectError(ObjectError, FixityError):

@@ -121,7 +121,7 @@ def test_without_a_subcommand_there_is_help(quick: Run) -> None:
         (["bag", "create", "files", "--mode", "copy"], "--mode requires -o; without -o, nothing is copied"),
         (
             ["bag", "create", "files", "--ledger", "files/l"],
-            "--ledger files/l: file is inside files; choose a file outside of it",
+            "--ledger files/l: file is inside 'files'; choose a file outside of it",
         ),
         (
             ["bag", "create", "files", "-o", "new", "--ledger", "l"],
@@ -153,7 +153,7 @@ def test_without_a_subcommand_there_is_help(quick: Run) -> None:
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
         (
             ["bag", "validate", "bag", "--ledger", "bag/l"],
-            "--ledger bag/l: file is inside bag; choose a file outside of it",
+            "--ledger bag/l: file is inside 'bag'; choose a file outside of it",
         ),
         (["bag", "validate", "bag", "--profile", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "info", "files"], "'files': bagit.txt not found; specify the base directory of a bag"),

@@ -499,7 +499,7 @@ def test_going_on(call: Call, books: Path) -> None:
     result = call("migrate", "books", "root", *OCFL)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"pressmark: the run in {work} is not finished; run the same command with --resume to continue,"
+        f"pressmark: the run in '{work}' is not finished; run the same command with --resume to continue,"
         " or choose another --work to start a new run\n"
     )
     assert call("migrate", "books", "root", "--catch-up").exit_code == 2

@@ -153,7 +153,7 @@ def test_a_damaged_inventory_does_not_verify_content(tmp_path: Path, call: Any, 
     for arguments in (["cat", "store", "x", "c.txt"], ["get", "store", "x", "out"]):
         result = call("store", *arguments)
         assert result.exit_code == 1
-        assert "inventory.json does not match inventory.json.sha512" in result.stderr
+        assert "inventory.json does not match 'inventory.json.sha512'" in result.stderr
     assert not (tmp_path / "out").exists()
 
 

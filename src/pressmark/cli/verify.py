@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from typing import Any, BinaryIO, cast
 
@@ -240,8 +241,8 @@ def _wrong_root(check: ManifestCheck, name: bytes, root: bytes | None) -> str:
     if fitting is None:
         use = "use --root DIR, the directory that contains the first part of these names"
     else:
-        use = "omit --root" if fitting == b"." else f"use --root {os.fsdecode(fitting)}"
-    what = "the current directory" if root is None else f"--root {os.fsdecode(root)}"
+        use = "omit --root" if fitting == b"." else f"use --root {shlex.quote(os.fsdecode(fitting))}"
+    what = "the current directory" if root is None else f"--root {shlex.quote(os.fsdecode(root))}"
     return f"{check.name}: no file found; names such as {quoted(name)} are relative to {what}; {use}"
 
 

@@ -33,6 +33,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pressmark.errors import quoted_path
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, flush_trees
 from pressmark.fs.file_errors import raising
@@ -608,7 +609,7 @@ def _read(path: bytes, form: ChangeFormat) -> tuple[dict[str, Any], Moves]:
     for name in (*moves.out, *moves.into, *names):
         is_name = name not in (b"", b".", b"..", form.staging) and os.path.basename(name) == name
         if not is_name or b"\0" in name:
-            raise ChangeError(path, f"{damaged}: {name!r} is not a file name; {advice}")
+            raise ChangeError(path, f"{damaged}: {quoted_path(name)} is not a file name; {advice}")
     if not (moves.into or moves.nested):
         raise ChangeError(path, f"{damaged}: no files to add; {advice}")
     return request, moves

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from pressmark.errors import JobError
+from pressmark.errors import JobError, quoted_path
 from pressmark.fs.atomic import OutputFile
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
@@ -161,7 +161,9 @@ def require_outside(folder: str | os.PathLike[str], root: str) -> None:
     :raises JobError: the work folder is inside
     """
     if is_inside(folder, root):
-        raise JobError(os.fspath(folder), f"work folder inside {root}, which the run reads; choose another one")
+        raise JobError(
+            os.fspath(folder), f"work folder inside {quoted_path(root)}, which the run reads; choose another one"
+        )
 
 
 class ListingLine(NamedTuple):

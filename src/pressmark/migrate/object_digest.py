@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pressmark.errors import JobError
+from pressmark.errors import JobError, quoted_path
 from pressmark.fixity import hash_file
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import encode_fs
@@ -113,7 +113,9 @@ def compare(read: FileDigests, known: Mapping[str, Mapping[str, str]], where: st
 
 def mismatch(name: str, algorithm: str, found: str | None, expected: str, where: str = "the source") -> SourceError:
     """Return the error for a file whose digest differs from the recorded one."""
-    return SourceError("mismatch", f"{name!r}: its {algorithm} is {found}, not {expected} as recorded in {where}")
+    return SourceError(
+        "mismatch", f"{quoted_path(name)}: its {algorithm} is {found}, not {expected} as recorded in {where}"
+    )
 
 
 def entries_digest(files: Iterable[FileState], empty: Iterable[bytes] = ()) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from pressmark.errors import FileError, ObjectError, PressmarkError
+from pressmark.errors import FileError, ObjectError, PressmarkError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, TransferError, failure_of
 from pressmark.migrate.object_digest import has_same_content_times, read_files
@@ -56,7 +56,7 @@ def _remove(options: Options, source: Store, destination: Store, entry: Entry) -
     target_files(destination, entry)
     _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
-        what = f"{entry.source!r} is not the path of its identifier; compare both objects"
+        what = f"{quoted_path(entry.source)} is not the path of its identifier; compare both objects"
         raise TransferError("kept", "misplaced", what)
 
     def check() -> None:

@@ -29,7 +29,7 @@ import shutil
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from pressmark.errors import JobError, MigrationError
+from pressmark.errors import JobError, MigrationError, quoted_path
 from pressmark.fs.atomic import is_temporary
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.locks import is_owner_lock
@@ -188,19 +188,21 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
 
     for name, path in (("source", options.source), ("destination", options.destination)):
         if is_inside(folder, path):
-            raise refused(f"the work folder {folder} is inside the {name}")
+            raise refused(f"the work folder {quoted_path(folder)} is inside the {name}")
 
     def look() -> list[str]:
         names = os.listdir(folder)
         if BEGUN in names:
-            raise refused(f"the work folder {folder} contains a run that has started; use --resume if it is unfinished")
+            what = f"the work folder {quoted_path(folder)} contains a run that has started"
+            raise refused(f"{what}; use --resume if it is unfinished")
         if is_of_earlier_format(folder):
-            raise refused(f"the work folder {folder} contains a plan of an earlier version of Pressmark")
+            raise refused(f"the work folder {quoted_path(folder)} contains a plan of an earlier version of Pressmark")
         # The names of a plan's files alone do not prove that a plan wrote them.
         ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
         if stranger is not None:
-            raise refused(f"the work folder {folder} contains {stranger!r}, which does not belong to a plan")
+            what = f"{quoted_path(stranger)}, which does not belong to a plan"
+            raise refused(f"the work folder {quoted_path(folder)} contains {what}")
         return names
 
     try:
@@ -219,9 +221,9 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
             else:
                 os.rmdir(path)  # empty until a run begins
     except UntrustedError as error:
-        raise refused(f"the work folder {folder}: {error.reason}") from None
+        raise refused(f"the work folder {quoted_path(folder)}: {error.reason}") from None
     except OSError as error:
-        raise refused(f"the work folder {folder} cannot be written ({error.strerror})") from error
+        raise refused(f"the work folder {quoted_path(folder)} cannot be written ({error.strerror})") from error
 
 
 def _is_hardly_begun(folder: str, names: list[str]) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pressmark.errors import BagError, ObjectError, PressmarkError, StoreError
+from pressmark.errors import BagError, ObjectError, PressmarkError, StoreError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem
@@ -115,7 +115,7 @@ class object_errors:
             reason = "directories are nested too deeply; pack them into one file"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
         if isinstance(error, BagError):  # raised by copying
-            reason = f"{decode_fs(encode_fs(error.path))}: {error.reason}"
+            reason = f"{quoted_path(error.path)}: {error.reason}"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
 
 

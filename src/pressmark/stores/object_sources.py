@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
-from pressmark.errors import quoted
+from pressmark.errors import quoted, quoted_path
 from pressmark.fixity.copying import Copying, Event, copy_files
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, require_written
 from pressmark.fs.beneath import below_root, real_path
@@ -58,7 +58,7 @@ class UnreadableSourceError(SourceError):
     """
 
     def __init__(self, outcome: Outcome) -> None:
-        super().__init__("source", f"{os.fsdecode(encode_fs(outcome.path))}: {outcome.message}")
+        super().__init__("source", f"{quoted_path(outcome.path)}: {outcome.message}")
         self.outcome = outcome
 
 
@@ -84,7 +84,7 @@ def check_source(source: object) -> None:
     if not isinstance(source, Mapping):
         _check_path(source)
         return
-    streams: dict[int, object] = {}
+    streams: dict[int, str] = {}
     for name, content in source.items():
         if not isinstance(name, str):
             raise SourceError("source", f"the file name {name!r} is of type {type(name).__name__}; specify a str")
@@ -92,8 +92,8 @@ def check_source(source: object) -> None:
             _check_path(content)
         elif hasattr(content, "read") and (other := streams.setdefault(id(content), name)) is not name:
             # It can be read once: the second file would be empty.
-            what = f"{other!r} and {name!r} are the same open file; specify its content as bytes, or a path"
-            raise SourceError("source", what)
+            what = f"{quoted_path(other)} and {quoted_path(name)} are the same open file"
+            raise SourceError("source", f"{what}; specify its content as bytes, or a path")
 
 
 def _check_path(source: object) -> None:
@@ -134,7 +134,7 @@ def select_source(
         if not matches(decode_fs(entry.name)):
             return False
         path = os.path.join(folder, entry.name)
-        excluded.append(problem("excluded", path, f"{decode_fs(path)!r} is left out"))
+        excluded.append(problem("excluded", path, f"{quoted_path(path)} is left out"))
         return True
 
     selected: dict[str, Any] = {}
@@ -187,7 +187,7 @@ def source_entries(
         for entry in _entries_of(content, encode_fs(logical), target, follow, b"", deepest):
             if entry.content is not None:
                 if entry.name in seen:
-                    raise SourceError("bad-name", f"{decode_fs(entry.name)!r} is specified twice")
+                    raise SourceError("bad-name", f"{quoted_path(entry.name)} is specified twice")
                 seen.add(entry.name)
             yield entry
 
@@ -284,9 +284,9 @@ def source_tree(
         raise UnreadableSourceError(failed_outcome(path, kind_of_error(number, path), number)) from None
     identity = (status.st_dev, status.st_ino)
     if identity in above:
-        raise SourceError("source", f"{decode_fs(path)}: {message_of('directory-loop')}; move it out of the source")
+        raise SourceError("source", f"{quoted_path(path)}: {message_of('directory-loop')}; move it out of the source")
     if len(above) == deepest:
-        what = f"{decode_fs(path)}: directories are nested more than {deepest} levels deep"
+        what = f"{quoted_path(path)}: directories are nested more than {deepest} levels deep"
         raise SourceError("source", f"{what}; pack it into one file, or move it out of the source")
     if follow:
         again = again or _Again()
@@ -311,7 +311,7 @@ def source_tree(
         elif entry.kind == "file":
             yield inside, below, None
         else:
-            raise SourceError("source", f"{decode_fs(below)}: {_why_no_file(entry, below)}")
+            raise SourceError("source", f"{quoted_path(below)}: {_why_no_file(entry, below)}")
 
 
 class _Again:
@@ -329,7 +329,7 @@ class _Again:
         if identity in self._seen:
             self._left -= names + 1
             if self._left < 0:
-                what = f"{decode_fs(path)}: links lead to more than {LINKED:,} names that are in the source already"
+                what = f"{quoted_path(path)}: links lead to more than {LINKED:,} names that are in the source already"
                 raise SourceError("source", f"{what}; move links between directories out of the source")
         self._seen.add(identity)
 
@@ -356,7 +356,7 @@ def refuse_within(path: bytes, target: bytes) -> None:
         if not stat.S_ISDIR(status.st_mode):
             return
         if (status.st_dev, status.st_ino) in _identities_above(os.path.dirname(target)):
-            what = f"{os.fsdecode(path)}: cannot copy a directory into itself; specify its content instead"
+            what = f"{quoted_path(path)}: cannot copy a directory into itself; specify its content instead"
             raise SourceError("source", what)
 
 
@@ -443,7 +443,7 @@ class SourceCopy:
         os.mkdir(self.target)
         for name, content, _is_empty in self.listed():
             if is_unsafe_name(name):
-                raise SourceError("bad-name", f"{os.fsdecode(name)!r} is not a valid file name in an object")
+                raise SourceError("bad-name", f"{quoted_path(name)} is not a valid file name in an object")
             target = b"%b/%b" % (self.target, name)
             self.note_path(name)
             if content is None:

@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pressmark.errors import IdentifierError, ObjectError
+from pressmark.errors import IdentifierError, ObjectError, quoted_path
 from pressmark.fs.beneath import PATH_ONLY, open_beneath
 from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, remove_tree
-from pressmark.fs.names import decode_fs, existing_spelling, is_case_insensitive
+from pressmark.fs.names import existing_spelling, is_case_insensitive
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import TOGETHER, Copier, SourceCopy
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
@@ -299,7 +299,7 @@ class StagingWriter(StoreChange, Generic[Item]):
         """
         clash = existing_spelling(self._base, path) if is_case_insensitive(self._base) else None
         if clash is not None:
-            reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
+            reason = f"{quoted_path(clash)} differs only in case, which this file system ignores"
             raise ObjectError(self._name, identifier, "collision", f"{reason}; use a case-sensitive file system")
 
     def _is_moved(self, staged: Item) -> bool:

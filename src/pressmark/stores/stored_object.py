@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import BinaryIO, NamedTuple, cast
 
-from pressmark.errors import DamagedObjectError, ObjectError, quoted, short_digest
+from pressmark.errors import DamagedObjectError, ObjectError, quoted, quoted_path, short_digest
 from pressmark.fixity.outcomes import Outcome, require_written
 from pressmark.fs.beneath import open_regular, real_path
 from pressmark.fs.durable import flush_directory, flush_trees
@@ -89,11 +89,11 @@ class StoredObject:
 
         for top in self._seen:
             if self._is_refused(()):
-                raise ObjectError(self._store, self.id, "unreadable", f"{decode_fs(top)}: {message_of('link')}")
+                raise ObjectError(self._store, self.id, "unreadable", f"{quoted_path(top)}: {message_of('link')}")
             for found in walk(top, links=self._links):
                 if isinstance(found, Outcome):
                     self.confirm()
-                    reason = f"{decode_fs(self._name(encode_fs(found.path)))}: {found.message}"
+                    reason = f"{quoted_path(self._name(encode_fs(found.path)))}: {found.message}"
                     raise ObjectError(self._store, self.id, "unreadable", reason)
                 path = encode_fs(found)
                 yield decode_fs(self._name(path)), path
@@ -154,7 +154,7 @@ class StoredObject:
                 require_written(outcome)
                 if outcome.digests is None:
                     self.confirm()  # that may be why a file has gone
-                    raise self.error("source", f"{decode_fs(encode_fs(outcome.path))}: {outcome.message}")
+                    raise self.error("source", f"{quoted_path(outcome.path)}: {outcome.message}")
                 if recorded is not None:
                     expected = recorded[name]
                     digest = outcome.digests.get(expected.algorithm, "")
@@ -170,7 +170,7 @@ class StoredObject:
         :raises ObjectError: the name leads out of the object
         """
         if is_unsafe_name(encode_fs(name)):
-            raise self.error("bad-name", f"{name!r} is not a valid file name in an object")
+            raise self.error("bad-name", f"{quoted_path(name)} is not a valid file name in an object")
         os.makedirs(os.path.join(target, folder), exist_ok=True)
         return os.path.join(target, encode_fs(name))
 
@@ -284,7 +284,7 @@ class StoredObject:
         return file
 
     def _no_file(self, name: str) -> ObjectError:
-        return ObjectError(self._store, self.id, "missing", f"file {name!r} not found in the object")
+        return ObjectError(self._store, self.id, "missing", f"file {quoted_path(name)} not found in the object")
 
 
 def status_of(path: bytes) -> os.stat_result | None:

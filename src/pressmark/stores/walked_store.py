@@ -11,10 +11,10 @@ from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from pressmark.errors import ObjectError, StoreError
+from pressmark.errors import ObjectError, StoreError, quoted_path
 from pressmark.fs.durable import exists, why_unreadable
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, glob_matcher, is_case_insensitive
+from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, glob_matcher, is_case_insensitive
 from pressmark.fs.staging import RunDirectory
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
@@ -209,7 +209,7 @@ class WalkedStore(Store):
         os.makedirs(base, exist_ok=True)
         strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
         if strangers:
-            what = f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
+            what = f"the directory contains {quoted_path(strangers[0])}; specify an empty or new directory"
             raise StoreError(base, what)
 
 

@@ -422,7 +422,7 @@ def test_links_to_rewritten_files(tmp_path: Path, link: str) -> None:
     (bag / link).symlink_to(os.path.relpath(bag / "bag-info.txt", (bag / link).parent))
     assert validate(bag).ok
     for options in ({"payload": False}, {}, {"add": "md5"}):
-        error = refused("symbolic link to bag-info.txt", bag, info={"Title": "y"}, **options)
+        error = refused("symbolic link to 'bag-info.txt'", bag, info={"Title": "y"}, **options)
         assert os.fsdecode(error.path) == str(bag / link)
     update(bag, add="md5")
     assert validate(bag).ok
@@ -438,7 +438,7 @@ def test_links_to_a_removed_manifest(tmp_path: Path) -> None:
     (bag / "tags").mkdir()
     (bag / "tags" / "l").symlink_to("../manifest-md5.txt")
     update(bag)
-    refused("symbolic link to manifest-md5.txt", bag, drop="md5")
+    refused("symbolic link to 'manifest-md5.txt'", bag, drop="md5")
     (bag / "tags" / "l").unlink()
     (bag / "manifest-md5.txt").rename(bag / "tags" / "m")
     (bag / "manifest-md5.txt").symlink_to("tags/m")

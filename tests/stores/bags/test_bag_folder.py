@@ -234,7 +234,7 @@ def test_bags_of_others(tmp_path: Path, folder: BagFolder) -> None:
     ]  # fmt: skip
     assert kinds(folder) == ["identifier-several"]
     assert data(folder, "second") == data(folder, "x:1") == {"a": b"a", "b/c": b"c"}
-    with pytest.raises(ObjectError, match="bag exists at first"):
+    with pytest.raises(ObjectError, match="bag exists at 'first"):
         folder.put("x:1", tmp_path / "f.txt")
     folder.put("x:1", tmp_path / "f.txt", replace=True)
     assert data(folder, "x:1") == {"f.txt": b"data"}
@@ -845,7 +845,7 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
     os.rename(Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old")
     os.rename(Path(folder.root) / "b", Path(folder.root) / "abc")
     before = snapshot(tmp_path)
-    with pytest.raises(ObjectError, match="path abc is occupied by another object") as caught:
+    with pytest.raises(ObjectError, match="path 'abc' is occupied by another object") as caught:
         folder.put("abc", tmp_path / "given", replace=True)
     assert caught.value.kind == "collision"
     assert snapshot(tmp_path) == before

@@ -305,7 +305,7 @@ def test_a_change_hidden_by_our_own(folder: Path, monkeypatch: pytest.MonkeyPatc
         patch.setattr(bag_folder, "rename_new", both)
         BagFolder(folder).put("new", folder.parent / "f.txt")
     assert not is_missing(folder, "x:1")
-    with pytest.raises(ObjectError, match="bag exists at foreign"):
+    with pytest.raises(ObjectError, match="bag exists at 'foreign"):
         BagFolder(folder).put("x:1", folder.parent / "f.txt")
 
 
@@ -412,7 +412,7 @@ def test_a_discarded_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert is_missing(store, "none")
     (folder / "bag-1" / "bag-info.txt").write_text("External-Identifier: x:1\n")
     store.repair()
-    with pytest.raises(ObjectError, match="bag exists at bag-1"):
+    with pytest.raises(ObjectError, match="bag exists at 'bag-1'"):
         store.put("x:1", folder.parent / "f.txt")
 
 

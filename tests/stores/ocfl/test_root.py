@@ -453,7 +453,7 @@ def test_directories_that_are_no_roots(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=words):
             OcflRoot(path)
     (tmp_path / "0=ocfl_2.0").write_text("ocfl_2.0\n")
-    with pytest.raises(StoreError, match=r"unsupported declaration 0=ocfl_2\.0: no"):
+    with pytest.raises(StoreError, match=r"unsupported declaration '0=ocfl_2\.0': no"):
         OcflRoot(tmp_path)
     with pytest.raises(StoreError, match="use sha512 or sha256"):
         create(tmp_path / "root", algorithm="md5")

@@ -224,7 +224,7 @@ def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
     """Missing files, symbolic links and pipes are refused by name; links may be followed."""
     write(tmp_path / "in", {"a": b"1"})
     (tmp_path / "in" / "link").symlink_to("a")
-    with pytest.raises(ObjectError, match="link: symbolic link not followed; follow links") as caught:
+    with pytest.raises(ObjectError, match="link': symbolic link not followed; follow links") as caught:
         store.put("x", tmp_path / "in")
     assert caught.value.kind == "source"
     store.put("x", tmp_path / "in", links="follow")
@@ -366,7 +366,7 @@ def test_links_that_are_refused(tree: Tree, tmp_path: Path) -> None:
             action("abcdef")
         assert caught.value.kind == "missing"
     for identifier in ("abcdef", "abcdxy"):
-        with pytest.raises(ObjectError, match="pairtree_root/ab/cd is a symbolic link") as caught:
+        with pytest.raises(ObjectError, match="'pairtree_root/ab/cd' is a symbolic link") as caught:
             store.put(identifier, tmp_path / "elsewhere")
         assert caught.value.kind == "collision"
     with pytest.raises(ObjectError, match="not found in the object"):
@@ -500,7 +500,7 @@ def test_an_unmounted_branch(tree: Tree, tmp_path: Path, beside: list[str]) -> N
     store = PairtreeStore(base, durable=False)
     before = snapshot(base)
     for change in (lambda: store.delete("ab"), lambda: store.put("ab", tmp_path / "in", replace=True)):
-        with pytest.raises(ObjectError, match="pairtree_root/ab/cd is a symbolic link without a target") as caught:
+        with pytest.raises(ObjectError, match="'pairtree_root/ab/cd' is a symbolic link without a target") as caught:
             change()
         assert caught.value.kind == "unreadable"
         assert snapshot(base) == before

@@ -389,11 +389,11 @@ def test_directories_that_are_links(tmp_path: Path, vitro: VitroStore) -> None:
     (root / "b~n").symlink_to(tmp_path / "elsewhere")  # the destination of a repair
     before = snapshot(tmp_path)
     for action in (vitro.get, vitro.delete):
-        with pytest.raises(ObjectError, match="file_storage_root/abc is a symbolic link") as caught:
+        with pytest.raises(ObjectError, match="'file_storage_root/abc' is a symbolic link") as caught:
             action("abcdef")
         assert caught.value.kind == "missing"
     for replace in (False, True):
-        with pytest.raises(ObjectError, match="file_storage_root/abc is a symbolic link") as caught:
+        with pytest.raises(ObjectError, match="'file_storage_root/abc' is a symbolic link") as caught:
             vitro.put("abcdef", tmp_path / "f.txt", replace=replace)
         assert caught.value.kind == "collision"
     assert vitro.repair().counts["repaired"] == 0
@@ -425,7 +425,7 @@ def test_delete(tmp_path: Path, vitro: VitroStore) -> None:
     assert tree(vitro) == ["abc/def/f.txt", "x/f.txt"]
     vitro.delete("abcdef")
     assert sorted(os.listdir(Path(vitro.root, "file_storage_root"))) == ["x"]
-    with pytest.raises(ObjectError, match="object not found at file_storage_root/abc"):
+    with pytest.raises(ObjectError, match="object not found at 'file_storage_root/abc'"):
         vitro.delete("abc")
     write(Path(vitro.root), {"file_storage_root/yyy/a b.txt": b"1"})
     vitro.delete("yyy")

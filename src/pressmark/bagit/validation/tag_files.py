@@ -13,6 +13,7 @@ from pressmark.bagit.bag_tags import ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import applies, judge_violation, problem
+from pressmark.errors import quoted_path
 from pressmark.reports import ERROR, WARNING, Problem
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class TagFiles:
                         [problem("algorithm-unknown", manifest.name, severity=severity, algorithm=algorithm)]
                     )
                 if algorithm in known:
-                    message = f"{os.fsdecode(known[algorithm])} has the same algorithm"
+                    message = f"{quoted_path(known[algorithm])} has the same algorithm"
                     self._report_problems([problem("algorithm-repeated", manifest.name, message, algorithm=algorithm)])
                 known[algorithm] = manifest.name
         of_payload = {manifest.algorithm for manifest in manifests}
@@ -139,7 +140,7 @@ class TagFiles:
             for tag_manifest in self.bag.tag_manifests:
                 # An unreadable tag manifest was reported already.
                 if tag_manifest.algorithm in self.tags.algorithms and tag_manifest.algorithm not in listed:
-                    message = f"{os.fsdecode(manifest.name)} is not listed"
+                    message = f"{quoted_path(manifest.name)} is not listed"
                     omission = problem("tag-manifest-omission", tag_manifest.name, message)
                     self._report_problems(judge_violation("tag-manifest-complete", self.bag.version, omission))
 

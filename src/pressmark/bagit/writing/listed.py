@@ -19,7 +19,7 @@ from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import Preflight
 from pressmark.bagit.writing.tag_writer import TagWriter
 from pressmark.bagit.writing.write import add_tag_files, publish_new
-from pressmark.errors import BagError, ManifestError
+from pressmark.errors import BagError, ManifestError, quoted_path
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifest_reader import read_manifest
 from pressmark.paths.folding import folded
@@ -152,7 +152,7 @@ def _read_checksums(
             raise BagError(path, f"contains no checksum{' of ' if wanted else ''}{', '.join(wanted)}")
         for name in names:
             if name in sources:
-                raise BagError(path, f"contains {name} checksums, as does {os.fsdecode(sources[name])}; omit one")
+                raise BagError(path, f"contains {name} checksums, as does {quoted_path(sources[name])}; omit one")
             sources[name] = path
         _compare(path, listed, names, checksums, preflight)
     if lacking := [name for name in algorithms if name not in sources]:
@@ -190,7 +190,7 @@ def _read_list(path: bytes, wanted: Sequence[str], preflight: Preflight) -> _Che
         for name, digests in _entries_of(file, path, wanted, preflight):
             before = listed.setdefault(name, {})
             if before.keys() & digests.keys():
-                message = f"listed twice in {os.fsdecode(path)}; keep one of the lines"
+                message = f"listed twice in {quoted_path(path)}; keep one of the lines"
                 preflight.refuse(problem("path-duplicate", name, message))
             before.update(digests)
     return listed

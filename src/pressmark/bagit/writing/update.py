@@ -30,7 +30,7 @@ from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.writing.payload import inner_path, why_unlistable
 from pressmark.bagit.writing.tag_writer import ManifestWriter, bag_size
 from pressmark.bagit.writing.update_options import UpdateOptions
-from pressmark.errors import BagError, BagInvalidError
+from pressmark.errors import BagError, BagInvalidError, quoted_path
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
@@ -430,7 +430,7 @@ class _Update:
         """
         for path, real in self._linked.items():
             if real in changed and path not in changed:
-                reason = f"symbolic link to {os.fsdecode(real)}, which the update changes"
+                reason = f"symbolic link to {quoted_path(real)}, which the update changes"
                 raise BagError(os.path.join(self._bag.path, path), f"{reason}; replace the link with a copy first")
 
     def _check_result(self, staged: Collection[bytes], gone: Collection[bytes]) -> None:

@@ -12,7 +12,7 @@ from pressmark.bagit.bag_info import BagInfo
 from pressmark.cli.common.console import CallError, problem_text
 from pressmark.cli.common.files import open_source
 from pressmark.cli.common.progress import Reporter
-from pressmark.errors import BagError, quoted
+from pressmark.errors import BagError, quoted, quoted_path
 from pressmark.fs.names import is_inside
 from pressmark.progress_event import Progress
 from pressmark.reports import ERROR, Problem, ProgressEvent
@@ -56,7 +56,7 @@ def parse_fetch_base(url: str) -> str:
 def refuse_inside(ledger: str | None, directory: bytes) -> None:
     """Refuse a ledger inside the directory that is processed, where it would be an additional file."""
     if ledger is not None and is_inside(ledger, directory):
-        raise CallError(f"--ledger {ledger}: file is inside {os.fsdecode(directory)}; choose a file outside of it")
+        raise CallError(f"--ledger {ledger}: file is inside {quoted_path(directory)}; choose a file outside of it")
 
 
 # --- elements of bag-info.txt -----------------------------------------------------------------------------------------

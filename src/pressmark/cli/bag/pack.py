@@ -22,7 +22,7 @@ from pressmark.cli.common.options import PROGRESS, THREADS, json_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count, format_rate
-from pressmark.errors import BagInvalidError
+from pressmark.errors import BagInvalidError, quoted_path
 
 __all__ = ["pack_command", "unpack_command"]
 
@@ -97,7 +97,7 @@ def _make(
 
     def interrupted() -> str:
         if os.path.lexists(destination):
-            return f"interrupted when {os.fsdecode(destination)} was complete"
+            return f"interrupted when {quoted_path(destination)} was complete"
         return "interrupted; nothing was written; run the same command again"
 
     with Output(progress, as_json=as_json, go_on=True, stages=STAGES, interrupted=interrupted) as output:

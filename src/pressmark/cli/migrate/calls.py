@@ -18,7 +18,7 @@ from pressmark.cli.common.progress import Reporter, format_bytes, format_count, 
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import write_conflict, write_entry, write_row
 from pressmark.cli.store.options import Provenance, missing_provenance
-from pressmark.errors import MigrationError, PressmarkError, ReportError
+from pressmark.errors import MigrationError, PressmarkError, ReportError, quoted_path
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
 from pressmark.jobs.workdir import LOCK, locked
@@ -149,7 +149,7 @@ class MigrateCall:
             with suppress(OSError), locked(Path(folder, LOCK)):
                 pass
             what = "run the same command with --resume to continue, or choose another --work to start a new run"
-            raise CallError(f"the run in {folder} is not finished; {what}")
+            raise CallError(f"the run in {quoted_path(folder)} is not finished; {what}")
         return folder
 
     def _unfinished(self) -> str:

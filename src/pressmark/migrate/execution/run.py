@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from pressmark import jobs
-from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.errors import JobError, MigrationError, StoreError, quoted_path
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.workdir import work_errors
@@ -84,9 +84,11 @@ def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) 
     plan = Plan.of(plan_or_work)
     found = state(plan.work)
     if found == "begun":
-        raise _refused(plan, f"the run in {plan.work} is not finished; resume it (--resume)")
+        raise _refused(plan, f"the run in {quoted_path(plan.work)} is not finished; resume it (--resume)")
     if found == "finished":
-        raise _refused(plan, f"the run in {plan.work} is finished; choose another --work folder to run again")
+        raise _refused(
+            plan, f"the run in {quoted_path(plan.work)} is finished; choose another --work folder to run again"
+        )
     return _run(plan, Driver(**how))
 
 

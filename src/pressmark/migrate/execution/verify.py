@@ -10,7 +10,7 @@ from itertools import count
 from time import monotonic
 from typing import Unpack
 
-from pressmark.errors import MigrationError
+from pressmark.errors import MigrationError, quoted_path
 from pressmark.fs.atomic import Replacement
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import GOOD, Entry, file_lines
@@ -40,7 +40,7 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
     """
     plan, driver = Plan.of(plan_or_work), Driver(**how)
     if state(plan.work) != "finished":
-        what = f"the run in {plan.work} is not finished; resume it (--resume) first"
+        what = f"the run in {quoted_path(plan.work)} is not finished; resume it (--resume) first"
         raise MigrationError(plan.options.source, plan.options.destination, what)
     started = monotonic()
     with work_errors(plan.work):

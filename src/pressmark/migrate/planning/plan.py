@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pressmark.errors import JobError, MigrationError, quoted
+from pressmark.errors import JobError, MigrationError, quoted, quoted_path
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.owners import UntrustedError, require_shared
@@ -101,7 +101,7 @@ class Plan:
         while plan.before is not None:
             folder = os.path.normpath(os.path.join(plan.work, plan.before))
             if not os.path.isdir(folder):
-                what = f"work folder of the previous run not found: {folder}; restore it"
+                what = f"work folder of the previous run not found: {quoted_path(folder)}; restore it"
                 raise MigrationError(plan.options.source, plan.options.destination, what)
             plan = Plan.open(folder)
             yield plan

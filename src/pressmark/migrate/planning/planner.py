@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pressmark import jobs
-from pressmark.errors import IdentifierError, MigrationError, quoted
+from pressmark.errors import IdentifierError, MigrationError, quoted, quoted_path
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import Entry
@@ -142,7 +142,7 @@ def catch_up(
     first = Plan.of(before)
     folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
     if state(first.work) != "finished":
-        what = f"the run in {first.work} is not finished; resume it (--resume) first"
+        what = f"the run in {quoted_path(first.work)} is not finished; resume it (--resume) first"
         raise MigrationError(first.options.source, first.options.destination, what)
     of_before = asdict(first.options)
     # Options of the stores that are not given again stay.

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pressmark.bagit.bag_info import unfolded
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.validation.validate import validate
+from pressmark.errors import quoted_path
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.entry import TransferError, status_of_problem
 from pressmark.migrate.transfer.content import Content
@@ -45,7 +46,7 @@ def check_bag(path: bytes, level: str = "complete", what: str = "complete") -> N
     report = validate(path, level, threads=1)
     if not report.ok:
         wrong = report.errors[0]
-        where = f"{decode_fs(wrong.path)}: " if wrong.path else ""
+        where = f"{quoted_path(wrong.path)}: " if wrong.path else ""
         reason = f"the bag is not {what}: {where}{wrong.message}; repair it"
         raise TransferError(status_of_problem(wrong.kind), wrong.kind, reason)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pressmark.errors import ObjectError
+from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import TransferError
@@ -104,12 +104,12 @@ def all_files(store: Store, identifier: str, path: str) -> list[File]:
     found: list[File] = []
     top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(path))
     if not os.path.lexists(top):
-        raise ObjectError(store.root, identifier, "missing", f"no object at {path!r}")
+        raise ObjectError(store.root, identifier, "missing", f"no object at {quoted_path(path)}")
     with object_errors(store.root, identifier):
         others = list_tree(top, found, [])
     if others:
         raise TransferError(
-            "source_invalid", "special-file", f"{decode_fs(others[0][1])} is neither file nor directory"
+            "source_invalid", "special-file", f"{quoted_path(others[0][1])} is neither file nor directory"
         )
     return sorted(found)
 
@@ -146,7 +146,7 @@ def link_error(path: bytes) -> TransferError:
     what = "neither file nor directory; move it out of the object"
     if is_link:
         what = "a symbolic link; follow links (--links follow), or omit the object"
-    return TransferError("source_invalid", "link" if is_link else "special-file", f"{decode_fs(path)} is {what}")
+    return TransferError("source_invalid", "link" if is_link else "special-file", f"{quoted_path(path)} is {what}")
 
 
 def check_unchanged(content: Content) -> None:
@@ -158,7 +158,7 @@ def check_unchanged(content: Content) -> None:
     """
     for path, before in content.seen:
         if not is_same_version(status_of(path), before):
-            what = f"{decode_fs(path)} was changed or replaced while the object was read"
+            what = f"{quoted_path(path)} was changed or replaced while the object was read"
             raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nothing changes it")
 
 

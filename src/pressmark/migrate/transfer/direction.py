@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from pressmark.errors import ObjectError
+from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity import Outcome
 from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs, encode_fs
@@ -183,7 +183,7 @@ class Direction(ABC):
         (conflict,) = rules.conflicts_of([[own_path, *(f"{own_path}/{name}" for name in targets.files(inside))]])
         if conflict is not None:
             kind, path, why = conflict
-            raise TransferError("refused_name", kind, f"{path!r}: {why}")
+            raise TransferError("refused_name", kind, f"{quoted_path(path)}: {why}")
 
     def source_path(self, entry: Entry) -> bytes:
         """Return the absolute path of an object in the source."""
@@ -268,5 +268,5 @@ class CopyRecorder:
         """
         for algorithm, block in self._known.items():
             for name in block.keys() - self._digests.keys():
-                raise SourceError("mismatch", f"{name!r} not found, but its {algorithm} digest is recorded")
+                raise SourceError("mismatch", f"{quoted_path(name)} not found, but its {algorithm} digest is recorded")
         self._entry.digest = object_digest(self._digests)

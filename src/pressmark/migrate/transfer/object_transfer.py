@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic, sleep
 
-from pressmark.errors import ObjectError, PressmarkError, StoreError
+from pressmark.errors import ObjectError, PressmarkError, StoreError, quoted_path
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
@@ -339,7 +339,8 @@ class Transfer:
             if self._alone(direction.replace(entry, content, ours, theirs)):
                 self._arrived(entry)
         else:
-            what = f"the object at {entry.target!r} has different files; replace it (--replace), or omit this object"
+            what = f"the object at {quoted_path(entry.target)} has different files"
+            what += "; replace it (--replace), or omit this object"
             raise TransferError("exists_different", "exists", what)
 
     def _reread(self, entry: Entry) -> None:

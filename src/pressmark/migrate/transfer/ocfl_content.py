@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from pressmark.errors import quoted_path
 from pressmark.fixity import ALGORITHMS, hash_file
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import Entry, TransferError, status_of_problem
@@ -68,7 +69,7 @@ def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content
             and not (one.kind in _OF_COPYING and os.path.join(directory, encode_fs(one.path)) in copied)
         ]
     if wrong:
-        what = f"{decode_fs(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
+        what = f"{quoted_path(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
         raise TransferError(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )
@@ -104,7 +105,7 @@ def compare_digests(file: ContentFile, found: Mapping[str, str]) -> None:
     for algorithm, expected in file.digests.items():
         digest = found.get(algorithm)
         if digest is not None and digest != expected.lower():
-            where = f"{decode_fs(file.path)}: its {algorithm} is {digest}"
+            where = f"{quoted_path(file.path)}: its {algorithm} is {digest}"
             raise TransferError("digest_mismatch", "mismatch", f"{where}, not {expected} as in the inventory")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, Self
 
-from pressmark.errors import ObjectError
+from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity import Outcome
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.moves import prune_empty_parents, remove_tree
@@ -114,8 +114,9 @@ class OcflToOcfl(BulkDirection):
         except FileNotFoundError:
             found = None
         if found is None or found.name != name:
-            what = f"{name} cannot be added to the object at {entry.target!r}, because it has no inventory or changes"
-            what += " more than files; move that object out of the destination, and migrate this one again"
+            what = f"{name} cannot be added to the object at {quoted_path(entry.target)}"
+            what += ", because it has no inventory or changes more than files"
+            what += "; move that object out of the destination, and migrate this one again"
             raise TransferError("exists_different", "version", what)
         return found
 
@@ -197,7 +198,7 @@ class OcflToOcfl(BulkDirection):
         try:
             return read_regular(path + b"/" + _INVENTORY)
         except (FileNotFoundError, NotADirectoryError):
-            what = f"no object at {entry.source!r}"
+            what = f"no object at {quoted_path(entry.source)}"
             raise ObjectError(self.source.root, entry.source_id, "missing", what) from None
 
     def read_target(self, entry: Entry) -> list[FileDigests]:
@@ -271,7 +272,8 @@ def _later_versions(entry: Entry, source: bytes, target: bytes, ours: FileDigest
     for name in sorted({*ours.digests, *theirs.digests}):
         is_new = name not in theirs.digests and name.partition("/")[0] in later
         if ours.digests.get(name) != theirs.digests.get(name) and not is_new and not (later and name in replaced):
-            what = f"the object at {entry.target!r} is not an earlier state of this one: {name!r} differs"
+            what = f"the object at {quoted_path(entry.target)} is not an earlier state of this one"
+            what += f": {quoted_path(name)} differs"
             raise TransferError("exists_different", "exists", f"{what}; compare both, and move the wrong one elsewhere")
     return later
 

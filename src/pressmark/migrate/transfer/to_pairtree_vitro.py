@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from pressmark.errors import quoted_path
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.entry import Entry, TransferError
 from pressmark.migrate.transfer.content import check_unchanged
@@ -58,7 +59,7 @@ class ToVitro(Direction):
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         ((name, path),) = content.files
         if b"/" in name:
-            what = f"the file {decode_fs(name)!r} is in a directory, but a Vitro object is a single file"
+            what = f"the file {quoted_path(name)} is in a directory, but a Vitro object is a single file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         copied = CopyRecorder(entry, content)
         stored = self.store(

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Literal
 
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted_path
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists, flush_directory, is_directory
 from pressmark.fs.moves import prune_empty_parents, rename_new, replace_directory, restore
@@ -209,7 +209,7 @@ class BagFolder(WalkedStore):
         path = encode_fs(record.path)
         with object_errors(self.root, record.id or ""):
             if not exists(os.path.join(self._base, path)) or first_link(self._base, path) is not None:
-                raise ObjectError(self.root, record.id or "", "missing", f"nothing found at {record.path!r}")
+                raise ObjectError(self.root, record.id or "", "missing", f"nothing found at {quoted_path(record.path)}")
         return self._bag(record.id or "", record.path)
 
     def _bag(self, identifier: str, path: str) -> BagObject:
@@ -222,7 +222,7 @@ class BagFolder(WalkedStore):
         with suppress(IdentifierError, ObjectError):
             link = first_link(self._base, encode_fs(self.walk.path_for(identifier)))
             if link is not None:
-                what += f": {decode_fs(link)!r} is a symbolic link, which is not followed; replace it with its target"
+                what += f": {quoted_path(link)} is a symbolic link, which is not followed; replace it with its target"
         return ObjectError(self.root, identifier, "missing", what)
 
     def at(self, path: str) -> StoreObject | None:
@@ -516,12 +516,12 @@ class BagWriter(StagingWriter[_StagedBag]):
         """
         if old is not None:
             if not self._replaces:
-                reason = f"bag exists at {decode_fs(old)}; use another identifier, or --replace"
+                reason = f"bag exists at {quoted_path(old)}; use another identifier, or --replace"
                 raise ObjectError(self._name, identifier, "exists", reason)
             # Checked only once, because another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):
                 reason = (
-                    f"serialized bag exists at {decode_fs(old)}; use another identifier, or move it out of the folder"
+                    f"serialized bag exists at {quoted_path(old)}; use another identifier, or move it out of the folder"
                 )
                 raise ObjectError(self._name, identifier, "exists", reason)
             return
@@ -532,11 +532,11 @@ class BagWriter(StagingWriter[_StagedBag]):
             if not exists(full):
                 break
             if not is_directory(full) or os.path.islink(full) or is_bag(scan(full, follow=False)):
-                reason = f"{decode_fs(above)} is not a directory of bags; use another layout"
+                reason = f"{quoted_path(above)} is not a directory of bags; use another layout"
                 raise ObjectError(self._name, identifier, "collision", reason)
         self._refuse_other_case(identifier, path)
         if exists(os.path.join(self._base, path)):
-            reason = f"path {decode_fs(path)} is occupied by another object; move that object first"
+            reason = f"path {quoted_path(path)} is occupied by another object; move that object first"
             raise ObjectError(self._name, identifier, "collision", reason)
 
     def _replace(self, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
@@ -547,7 +547,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         if old == path:
             self._store._sweep(self.staging, path)
         elif not restore(aside, full):
-            reason = f"path {decode_fs(path)} is occupied by another object; move that object first"
+            reason = f"path {quoted_path(path)} is occupied by another object; move that object first"
             raise ObjectError(self._name, identifier, "collision", reason)
         if replace_directory(new, full, aside) == aside:
             os.rename(aside, self.staging / b"replaced")

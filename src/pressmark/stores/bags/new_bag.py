@@ -22,12 +22,11 @@ from pressmark.bagit.writing.payload import (
 )
 from pressmark.bagit.writing.small_folders import are_plain, list_small_folders, small_files
 from pressmark.bagit.writing.write import NewDirectory
-from pressmark.errors import BagError
+from pressmark.errors import BagError, quoted_path
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import is_directory
-from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem
 from pressmark.stores.bags.walk import IDENTIFIER
 from pressmark.stores.exceptions import SourceError, is_unsafe_name
@@ -91,7 +90,7 @@ class BagCopy(SourceCopy):
             return _SmallFolder(folder, self.entries, self._options, self._note)
         fault = None if is_directory(folder) else why_unlistable(os.path.basename(folder))
         if fault is not None:
-            raise SourceError("bad-name", f"{decode_fs(folder)}: {fault}")
+            raise SourceError("bad-name", f"{quoted_path(folder)}: {fault}")
         refuse_within(folder, self.target)
         return Sources([folder], False, True, self._options, self._note)
 
@@ -184,7 +183,7 @@ class _Files(Payload):
         self._entries = list(self._copy.listed())
         for name, _content, _is_empty in self._entries:
             if is_unsafe_name(name):
-                raise SourceError("bad-name", f"{os.fsdecode(name)!r} is not a valid file name in an object")
+                raise SourceError("bad-name", f"{quoted_path(name)} is not a valid file name in an object")
         for found in name_problems(entry.name for entry in self._entries):
             raise SourceError("bad-name", str(BagError(found.path, found.message)))
 

@@ -10,7 +10,7 @@ from itertools import islice
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo, unfolded
 from pressmark.bagit.bag_tags import read_tag_files
-from pressmark.errors import BagError, IdentifierError, ObjectError, PathError
+from pressmark.errors import BagError, IdentifierError, ObjectError, PathError, quoted_path
 from pressmark.fs.durable import exists, is_directory
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk, too_long
@@ -300,7 +300,7 @@ class BagWalk(StoreWalk):
             except IdentifierError as error:
                 return [problem("identifier-unplaced", path, error.reason, section="")]
             if encode_fs(expected) != stem:
-                message = f"the layout maps {one!r} to {expected}"
+                message = f"the layout maps {quoted_path(one)} to {expected}"
                 return [problem("misplaced", path, message, section="", expected=expected)]
         return []
 
@@ -377,7 +377,7 @@ class BagWalk(StoreWalk):
             if path in ("", ".", ".."):
                 raise IdentifierError(identifier, None, "no directory name can be derived from it")
         if is_reserved(encode_fs(path)):
-            reason = f"path {path!r} is reserved for the folder itself; use another layout"
+            reason = f"path {quoted_path(path)} is reserved for the folder itself; use another layout"
             raise ObjectError(self.root, identifier, "reserved", reason)
         why = too_long(self.base, encode_fs(path) + REPLACED)
         if why is not None:
@@ -463,7 +463,7 @@ class BagWalk(StoreWalk):
                 seen = os.stat(full)  # another run may have moved it
             except (FileNotFoundError, NotADirectoryError):
                 return False
-        reason = f"{decode_fs(encode_fs(unreadable[0].path))}: {unreadable[0].message}"
+        reason = f"{quoted_path(unreadable[0].path)}: {unreadable[0].message}"
         raise ObjectError(self.root, identifier, "unreadable", reason)
 
 

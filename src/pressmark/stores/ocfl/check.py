@@ -16,7 +16,7 @@ from itertools import chain, pairwise, starmap
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
-from pressmark.errors import quoted
+from pressmark.errors import quoted, quoted_path
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import kind_of_leftover
@@ -424,7 +424,7 @@ class Check:
             if record.id is not None and hash(record.id) & 0xFFFF_FFFF_FFFF_FFFF in several:
                 other = first.setdefault(record.id, record.path)
                 if other != record.path:
-                    what = f"the object at {other!r} has the same identifier {quoted(record.id)}"
+                    what = f"the object at {quoted_path(other)} has the same identifier {quoted(record.id)}"
                     path = encode_fs(record.path)
                     self._report_problem(problem("duplicate-id", path, what, code="E037"))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
+from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_path, quoted_value
 from pressmark.fs.durable import flush_trees
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.steps import write_new
@@ -116,7 +116,7 @@ def read_declaration(
     for name in found:
         path = os.path.join(directory, name)
         if name not in {declaration(prefix, version)[0] for version in known}:
-            what = f"{os.fsdecode(name)!r} is not a known declaration"
+            what = f"{quoted_path(name)} is not a known declaration"
             problems.append(problem("declaration-unknown", path, what, code=unknown))
             continue
         try:
@@ -390,6 +390,6 @@ def _extensions(storage: Storage, entries: Sequence[DirectoryEntry], version: st
             found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
         # Leftovers in our own directory are reported as such.
         elif entry.name != WORK_DIRECTORY and not is_registered(decode_fs(entry.name)):
-            what = f"{os.fsdecode(entry.name)!r} is not the name of a registered extension"
+            what = f"{quoted_path(entry.name)} is not the name of a registered extension"
             found.append(problem("extension-unregistered", path, what, code="W016"))
     return found

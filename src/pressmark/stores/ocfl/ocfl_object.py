@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
-from pressmark.errors import AlgorithmError, ObjectError
+from pressmark.errors import AlgorithmError, ObjectError, quoted_path
 from pressmark.fs.beneath import read_all
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import encode_fs
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.differences import Changes, compare_states
 from pressmark.stores.ocfl.history import (
@@ -227,7 +227,7 @@ class OcflObject(StoredObject):
                     expected.append(sidecar_digest(self._storage.read(folder + sidecar, _SIDECAR_LIMIT)))
         self.confirm()
         if any(expected) and hasher.hexdigest() not in expected:
-            raise self._unverified("sidecar-mismatch", f"{INVENTORY} does not match {decode_fs(sidecar)}")
+            raise self._unverified("sidecar-mismatch", f"{INVENTORY} does not match {quoted_path(sidecar)}")
         self._inventory_matches = True
 
     def _choose_intact(self, names: Sequence[str], algorithm: str) -> None:
@@ -298,7 +298,7 @@ class OcflObject(StoredObject):
     def _refuse_link(self, path: bytes) -> None:
         status = status_or_none(self._storage, path)
         if status is not None and stat.S_ISLNK(status.st_mode):
-            what = f"{decode_fs(path)} is a symbolic link, which OCFL does not allow; check the store"
+            what = f"{quoted_path(path)} is a symbolic link, which OCFL does not allow; check the store"
             raise ObjectError(self._store, self.id, "improper", what)
 
 

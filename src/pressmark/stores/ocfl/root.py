@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pressmark.errors import ObjectError, StoreError, quoted
+from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
 from pressmark.fixity.outcomes import Content
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import encode_fs
 from pressmark.progress_event import Progress
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
@@ -280,9 +280,8 @@ class OcflRoot(StorageRoot):
             entries = self.storage.scan(found.path)
             strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
             if strange:
-                inside = decode_fs(strange[0])
-                what = f"the object contains {inside!r}, possibly other objects; move it out of the object first"
-                raise ObjectError(self.root, name, "object-inside", what)
+                what = f"the object contains {quoted_path(strange[0])}, possibly other objects"
+                raise ObjectError(self.root, name, "object-inside", f"{what}; move it out of the object first")
             if check is not None:
                 check()
             return changes.withdraw(found.path)
@@ -302,7 +301,7 @@ class OcflRoot(StorageRoot):
 
         identifier, found = self._recorded(record)
         if inventory_errors(found.document):
-            what = f"{decode_fs(found.path)}: the inventory is not valid; check the store"
+            what = f"{quoted_path(found.path)}: the inventory is not valid; check the store"
             raise ObjectError(self.root, identifier, "improper", what)
         algorithm = str(found.document["digestAlgorithm"])
         files = {

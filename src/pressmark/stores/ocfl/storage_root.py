@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted, quoted_path
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import HashAndIdNTuple, Layout, as_layout
@@ -204,7 +204,7 @@ class StorageRoot(Store):
         """
         path = encode_fs(self._layout(purpose).map_id(identifier))
         if self.is_reserved(path):
-            what = f"path {decode_fs(path)!r} is reserved for the storage root itself; use another layout"
+            what = f"path {quoted_path(path)} is reserved for the storage root itself; use another layout"
             raise ObjectError(self.root, identifier, "reserved", what)
         why = self.storage.too_long(path)
         if why is not None:
@@ -283,11 +283,12 @@ class StorageRoot(Store):
             if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
                 if self.storage.first_link(path) is not None:  # as in a walk
                     return None
-                what = f"{decode_fs(path)}/{INVENTORY} is a symbolic link, which OCFL does not allow; check the store"
+                where = quoted_path(f"{decode_fs(path)}/{INVENTORY}")
+                what = f"{where} is a symbolic link, which OCFL does not allow; check the store"
                 raise ObjectError(self.root, identifier, "improper", what) from None
             raise
         except InventoryError as error:
-            what = f"{decode_fs(self._absolute(path))}: malformed inventory: {error}"
+            what = f"{quoted_path(self._absolute(path))}: malformed inventory: {error}"
             raise ObjectError(self.root, identifier, "improper", what) from None
 
     def holds(self, identifier: str, path: bytes) -> bool:
@@ -312,7 +313,7 @@ class StorageRoot(Store):
                     continue
                 holder = quoted(str(found.document.get("id")))
                 what = (
-                    f"path {decode_fs(path)!r} already used by object {holder}: the layout maps both identifiers to it"
+                    f"path {quoted_path(path)} already used by object {holder}: the layout maps both identifiers to it"
                 )
                 raise ObjectError(self.root, identifier, "collision", what)
             return found
@@ -353,7 +354,7 @@ class StorageRoot(Store):
         wrong: list[list[Problem]] = [[] for _ in found]
         for problems, (path, inside, _identifier) in zip(wrong, found, strict=True):
             if inside is not None:
-                what = f"the object is inside the object {decode_fs(inside)!r}"
+                what = f"the object is inside the object {quoted_path(inside)}"
                 problems.append(problem("object-inside", path, what))
         if self.layout is None:
             return wrong
@@ -367,8 +368,9 @@ class StorageRoot(Store):
             elif (right := encode_fs(expected)) != path:
                 kind = "path-ocfl-java" if self._foreign_path(right) == path else "misplaced"
                 what = {
-                    "path-ocfl-java": f"follows ocfl-java's variant; the path in {self.layout.name} is {expected!r}",
-                    "misplaced": f"the object {quoted(identifier)} belongs at {expected!r}",
+                    "path-ocfl-java": f"follows ocfl-java's variant; the path in {self.layout.name} is"
+                    f" {quoted_path(expected)}",
+                    "misplaced": f"the object {quoted(identifier)} belongs at {quoted_path(expected)}",
                 }[kind]
                 wrong[number].append(problem(kind, path, what, expected=expected, found=decode_fs(path)))
         return wrong
@@ -450,10 +452,10 @@ class StorageRoot(Store):
     def _missing(self, identifier: str, path: bytes | None) -> ObjectError:
         what = "object not found"
         if path is not None:
-            what += f" at {decode_fs(path)!r}"
+            what += f" at {quoted_path(path)}"
             link = self.storage.first_link(path)
             if link is not None:
-                what += f": {decode_fs(link)!r} is a symbolic link, which is not followed"
+                what += f": {quoted_path(link)} is a symbolic link, which is not followed"
                 what += "; replace the link with its target"
         return ObjectError(self.root, identifier, "missing", what)
 
@@ -501,7 +503,7 @@ class StorageRoot(Store):
         stored_id = None if found is None else found.document.get("id")
         if found is None or (record.id is not None and stored_id != record.id):
             what = "object not found" if found is None else f"found object {quoted(str(stored_id))} instead"
-            raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
+            raise ObjectError(self.root, record.id or "", "missing", f"{what} at {quoted_path(record.path)}")
         return str(stored_id), found
 
     def _object(self, identifier: str, found: FoundInventory, version: str | int | None = None) -> OcflObject:
@@ -558,7 +560,7 @@ class StorageRoot(Store):
             self._check_free(identifier, path)
 
     def _exists(self, identifier: str, path: bytes) -> ObjectError:
-        what = f"object exists at {decode_fs(path)!r}; use another identifier, or --replace to add a version"
+        what = f"object exists at {quoted_path(path)}; use another identifier, or --replace to add a version"
         return ObjectError(self.root, identifier, "exists", what)
 
     def _check_free(self, identifier: str, path: bytes) -> None:
@@ -568,25 +570,25 @@ class StorageRoot(Store):
             if not self.storage.exists(above):
                 return
             if not stat.S_ISDIR(self.storage.status(above).st_mode):
-                what = f"{decode_fs(above)!r}, a parent of its path, is not a directory; move it out of the root"
+                what = f"{quoted_path(above)}, a parent of its path, is not a directory; move it out of the root"
                 raise ObjectError(self.root, identifier, "object-inside", what)
             if declares_object(self.storage, above):
-                what = f"path {decode_fs(path)!r} is inside the object {decode_fs(above)!r}; use another layout"
+                what = f"path {quoted_path(path)} is inside the object {quoted_path(above)}; use another layout"
                 raise ObjectError(self.root, identifier, "object-inside", what)
         if not self.storage.exists(path):
             return
         if not stat.S_ISDIR(self.storage.status(path).st_mode):
-            what = f"path {decode_fs(path)!r} is not a directory; move it out of the storage root"
+            what = f"path {quoted_path(path)} is not a directory; move it out of the storage root"
             raise ObjectError(self.root, identifier, "collision", what)
         entries = self.storage.scan(path)
         found = self.find_at(identifier, path)  # raises if another object is there
         if found is not None:
             raise self._exists(identifier, path)
         if is_object_root(entries):
-            what = f"path {decode_fs(path)!r} contains an object without an inventory; check the store"
+            what = f"path {quoted_path(path)} contains an object without an inventory; check the store"
             raise ObjectError(self.root, identifier, "improper", what)
         if entries:
-            what = f"path {decode_fs(path)!r} contains other objects or files; use another layout"
+            what = f"path {quoted_path(path)} contains other objects or files; use another layout"
             raise ObjectError(self.root, identifier, "object-inside", what)
 
     def refuse_too_long(self, identifier: str, path: bytes, longest: bytes) -> None:
@@ -606,7 +608,7 @@ def _undeclared(facts: RootFacts) -> str:
         return ""
     known = " or ".join(os.fsdecode(declaration(ROOT, version)[0]) for version in VERSIONS)
     declared = [found for found in facts.problems if found.kind == "declaration-unknown"]
-    what = f"unsupported declaration {os.fsdecode(declared[0].path)}: " if declared else "not an OCFL storage root: "
+    what = f"unsupported declaration {quoted_path(declared[0].path)}: " if declared else "not an OCFL storage root: "
     if declared or any(found.kind == "layout-missing" for found in facts.problems):
         return f"{what}no {known}; create a root with pressmark store init"
     return f"{what}no {known}; restore it with pressmark store repair --kind ocfl"

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
-from pressmark.errors import ObjectError, StoreError, quoted
+from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
 from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_new, replace_directory
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
@@ -298,7 +298,7 @@ class PairtreeStore(WalkedStore):
 
     def _missing(self, identifier: str | bytes, ppath: str | None = None) -> ObjectError:
         ppath = self._ppath(identifier) if ppath is None else ppath
-        return ObjectError(self.root, identifier, "missing", f"object not found at {ROOT}/{ppath}")
+        return ObjectError(self.root, identifier, "missing", f"object not found at {quoted_path(f'{ROOT}/{ppath}')}")
 
     def put(
         self,
@@ -471,7 +471,7 @@ class PairtreeWriter(CopyingWriter):
         directory = os.path.join(self._base, encoded)
         link = self._walk.link(ppath)
         if link is not None:
-            reason = f"{link} is a symbolic link that is not followed; replace the link with its target"
+            reason = f"{quoted_path(link)} is a symbolic link that is not followed; replace the link with its target"
             raise ObjectError(self._name, identifier, "collision", reason)
         self._refuse_other_case(identifier, encoded)
         try:
@@ -498,7 +498,7 @@ class PairtreeWriter(CopyingWriter):
         staged.destination = encode_fs(f"{ppath}/{name}")
 
     def _exists(self, identifier: str | bytes, ppath: str) -> ObjectError:
-        reason = f"object exists at {ROOT}/{ppath}; use another identifier, or --replace"
+        reason = f"object exists at {quoted_path(f'{ROOT}/{ppath}')}; use another identifier, or --replace"
         return ObjectError(self._name, identifier, "exists", reason)
 
     def _refuse_too_long(self, identifier: str | bytes, ppath: str, name: str, longest: bytes) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import repeat
 
 from pressmark import _kernels
-from pressmark.errors import IdentifierError, ObjectError, PathError
+from pressmark.errors import IdentifierError, ObjectError, PathError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk_directory
 from pressmark.fs.staging import LOCK, kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry, scan
@@ -281,7 +281,7 @@ class Walk(StoreWalk):
         except IdentifierError as error:
             return identifier, [*problems, problem("not-canonical", path, error.reason)]
         if canonical != ppath:
-            message = f"the identifier maps to {ROOT}/{canonical}"
+            message = f"the identifier maps to {quoted_path(f'{ROOT}/{canonical}')}"
             written = ", ".join(dialects.recognised(ppath))
             problems.append(
                 problem("not-canonical", path, message, expected=f"{ROOT}/{canonical}", found=written or None)
@@ -361,7 +361,8 @@ class Walk(StoreWalk):
         """
         link = first_link(self.tree, encode_fs(ppath))
         if link is not None:
-            what = f"{ROOT}/{decode_fs(link)} is a symbolic link, behind which nothing is removed or replaced"
+            where = quoted_path(f"{ROOT}/{decode_fs(link)}")
+            what = f"{where} is a symbolic link, behind which nothing is removed or replaced"
             way_out = "change the object where the link leads to, or replace the link with its target"
             raise ObjectError(self.root, identifier, "link", f"{what}; {way_out}")
 
@@ -375,7 +376,7 @@ class Walk(StoreWalk):
         entries = self._scanned(ppath)
         links = unreached(entries, ppath)
         if links:
-            link = f"{ROOT}/{ppath}/{decode_fs(links[0])}"
+            link = quoted_path(f"{ROOT}/{ppath}/{decode_fs(links[0])}")
             reason = "is a symbolic link without a target, possibly a branch of the tree"
             way_out = "mount its target"
             raise ObjectError(self.root, identifier, "unreadable", f"{link} {reason}; {way_out}")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
 from typing import NamedTuple
 
-from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted_path
 from pressmark.fixity.copying import copy_files
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fixity.outcomes import Outcome, require_written
@@ -20,7 +20,7 @@ from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.beneath import open_directory
 from pressmark.fs.durable import flush_directories, flush_trees, walk
 from pressmark.fs.moves import exchange, make_parents, rename_new
-from pressmark.fs.names import decode_fs, encode_fs, first_link
+from pressmark.fs.names import encode_fs, first_link
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
@@ -172,7 +172,7 @@ class _Mending:
         [(_key, outcome)] = copy_files([(None, source, new)], (damage.algorithm,), links="refuse")
         require_written(outcome)
         if outcome.digests is None or outcome.digests[damage.algorithm] != damage.digest:
-            return new, f"{decode_fs(source)} changed while it was read; run the command again"
+            return new, f"{quoted_path(source)} changed while it was read; run the command again"
         if damage.outcome.kind == CHANGED:
             return new, "changed while it was read; run the command again"
         if not damage.is_lost:

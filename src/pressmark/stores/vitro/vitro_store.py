@@ -20,7 +20,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
-from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, quoted
+from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, quoted, quoted_path
 from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import real_path
@@ -76,7 +76,10 @@ class VitroObject(StoredObject):
         file = self._opened(self.file, self.file) if name == self.name else None
         if file is None:
             raise ObjectError(
-                self._store, self.id, "missing", f"file {name!r} not found in the object; its file is {self.name!r}"
+                self._store,
+                self.id,
+                "missing",
+                f"file {quoted_path(name)} not found in the object; its file is {quoted_path(self.name)}",
             )
         return file
 
@@ -404,7 +407,7 @@ class VitroWriter(CopyingWriter):
         what = (
             f"the source contains {count} names"
             if count != 1
-            else f"{decode_fs(entries[0].name)!r} in the source is not a regular file"
+            else f"{quoted_path(entries[0].name)} in the source is not a regular file"
         )
         raise ObjectError(
             self._name, identifier, "source", f"{what}, but a Vitro object is one file; specify that file"
@@ -445,18 +448,19 @@ class VitroWriter(CopyingWriter):
                 raise ObjectError(self._name, identifier, "collision", reason)
         link = self._walk.link(directory)
         if link is not None:
-            reason = f"{link} is a symbolic link, which is not followed; replace the link with its target"
+            reason = f"{quoted_path(link)} is a symbolic link, which is not followed; replace the link with its target"
             raise ObjectError(self._name, identifier, "collision", reason)
         self._refuse_other_case(identifier, encode_fs(directory))
         target = os.path.join(at, stored)
         if os.path.isdir(target) or os.path.islink(target):
-            reason = f"{ROOT}/{directory}/{decode_fs(stored)} exists and is a directory of other objects or a link"
+            where = quoted_path(f"{ROOT}/{directory}/{decode_fs(stored)}")
+            reason = f"{where} exists and is a directory of other objects or a link"
             raise ObjectError(self._name, identifier, "collision", f"{reason}; rename the file")
         files = self._walk.files(directory)
         if len(files) > 1:
             self._walk.only_file(identifier, directory)
         if files and not self._replaces:
-            reason = f"object exists at {ROOT}/{directory}; use another identifier, or --replace"
+            reason = f"object exists at {quoted_path(f'{ROOT}/{directory}')}; use another identifier, or --replace"
             raise ObjectError(self._name, identifier, "exists", reason)
 
     def _publish_file(self, new: bytes, directory: str, stored: bytes) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from pressmark.errors import IdentifierError, ObjectError, PathError
+from pressmark.errors import IdentifierError, ObjectError, PathError, quoted_path
 from pressmark.fs.atomic import Replacement
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import flush_directory, why_unreadable
@@ -138,7 +138,8 @@ class Walk(StoreWalk):
         if identifier is not None and {found.kind for found in problems} & {"hidden", "not-canonical"}:
             canonical = self._canonical(identifier)
             if canonical and canonical != directory and self.files(canonical):
-                message = f"{ROOT}/{canonical} has the same identifier; compare both, and move one out of the store"
+                message = f"{quoted_path(f'{ROOT}/{canonical}')} has the same identifier"
+                message += "; compare both, and move one out of the store"
                 problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
         proper = not any(found.kind in _IMPROPER for found in problems)
         return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
@@ -189,7 +190,7 @@ class Walk(StoreWalk):
             return [problem("bad-file-name", where, error.reason)]
         if encode_fs(expected) == stored:
             return []
-        return [problem("bad-file-name", where, f"Vitro expects the name {expected!r}", expected=expected)]
+        return [problem("bad-file-name", where, f"Vitro expects the name {quoted_path(expected)}", expected=expected)]
 
     def _beside(self) -> Iterator[Problem]:
         """Yield everything beside file_storage_root that is not part of Vitro, and leftovers of interrupted runs."""
@@ -225,18 +226,18 @@ class Walk(StoreWalk):
         if not files:
             raise self.missing(identifier, directory)
         if len(files) > 1:
-            reason = (
-                f"the object has {len(files)} files at {ROOT}/{directory} ({_listed(files)}); move the others out of it"
-            )
+            reason = f"the object has {len(files)} files at {quoted_path(f'{ROOT}/{directory}')} ({_listed(files)})"
+            reason += "; move the others out of it"
             raise ObjectError(self.root, identifier, "ambiguous", reason)
         return files[0]
 
     def missing(self, identifier: str | bytes, directory: str) -> ObjectError:
         """Return the error that a directory has no object."""
-        reason = f"object not found at {ROOT}/{directory}"
+        reason = f"object not found at {quoted_path(f'{ROOT}/{directory}')}"
         link = self.link(directory)
         if link is not None:
-            reason += f": {link} is a symbolic link, which is not followed; replace the link with its target"
+            reason += f": {quoted_path(link)} is a symbolic link, which is not followed"
+            reason += "; replace the link with its target"
         return ObjectError(self.root, identifier, "missing", reason)
 
     def files(self, directory: str) -> list[bytes]:

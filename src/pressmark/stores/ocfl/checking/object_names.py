@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from pressmark.errors import quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.paths.folding import folded
@@ -48,7 +49,7 @@ def clashes(names: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
     for name in names:
         other = seen.setdefault(folded(name), name)
         if other is not name:
-            yield name, f"differs from {decode_fs(other)!r} only in case or Unicode normalization"
+            yield name, f"differs from {quoted_path(other)} only in case or Unicode normalization"
 
 
 class NameCheck:
@@ -174,7 +175,7 @@ class NameCheck:
                     self._undescribed(inside.path)
                     name = decode_fs(inside.entry.name)
                     if entry.name == EXTENSIONS and not is_registered(name):
-                        what = f"{name!r} is not the name of a registered extension"
+                        what = f"{quoted_path(name)} is not the name of a registered extension"
                         self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
                 elif entry.name == EXTENSIONS:
                     self._report("extensions-file", inside.path, code="E067")

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from pressmark.errors import IdentifierError, quoted, short_digest
+from pressmark.errors import IdentifierError, quoted, quoted_path, short_digest
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Content
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import encode_fs
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
@@ -77,7 +77,7 @@ def dropped_directories(path: bytes, dropped: Iterable[bytes]) -> tuple[Problem,
     """Return the warnings of directories without any file, which were not stored in the object at ``path``."""
     why = "not stored: OCFL does not allow empty directories"
     return tuple(
-        problem("directory-empty", path, f"{decode_fs(folder)!r} {why}", severity="warning") for folder in dropped
+        problem("directory-empty", path, f"{quoted_path(folder)} {why}", severity="warning") for folder in dropped
     )
 
 
@@ -313,7 +313,7 @@ class CopiedFiles(SourceCopy):
             expected = block.get(logical)
             if expected is not None and expected.lower() != digests[name]:
                 what = (
-                    f"{decode_fs(encode_fs(logical))}: {name} digest {short_digest(digests[name])}"
+                    f"{quoted_path(logical)}: {name} digest {short_digest(digests[name])}"
                     f" differs from the given {short_digest(expected)}"
                 )
                 raise SourceError("mismatch", what)
@@ -351,7 +351,7 @@ class CopiedFiles(SourceCopy):
             parents = content.split("/")[:-1]
             above = next((path for path in _prefixes(parents) if path in self._files), None)
         if other != logical or content in self._folders or above is not None:
-            what = f"{decode_fs(encode_fs(logical))}: content path {quoted(content)} already used by another file"
+            what = f"{quoted_path(logical)}: content path {quoted(content)} already used by another file"
             raise SourceError("collision", f"{what}; rename one of the files, or use a layout with encodeUTF")
 
 
@@ -370,7 +370,7 @@ def logical_name(name: bytes) -> str:
     try:
         logical = name.decode()
     except UnicodeDecodeError:
-        what = f"{decode_fs(name)!r} is not UTF-8, which OCFL requires; rename the file"
+        what = f"{quoted_path(name)} is not UTF-8, which OCFL requires; rename the file"
         raise SourceError("bad-name", what) from None
     fault = path_fault(logical)
     if fault is not None or "\0" in logical:

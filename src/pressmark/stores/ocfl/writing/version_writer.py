@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
-from pressmark.errors import ObjectError, quoted
+from pressmark.errors import ObjectError, quoted, quoted_path
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
@@ -432,7 +432,7 @@ def check_content(storage: Storage, object_path: bytes, unfinished: UnfinishedVe
     for path, outcome in storage.hash_tasks(tasks, (algorithm,), resolve_threads(None)):
         if outcome.digests is None or outcome.digests[algorithm] != expected[path].lower():
             why = outcome.message if outcome.digests is None else f"{algorithm} digest mismatch"
-            what = f"{unfinished.name} cannot be finished: {decode_fs(path)}: {why}"
+            what = f"{unfinished.name} cannot be finished: {quoted_path(path)}: {why}"
             raise SourceError("improper", f"{what}; restore the file, or move {unfinished.name} out of the object")
 
 
