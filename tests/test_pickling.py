@@ -134,7 +134,7 @@ def stored(folder: Path) -> Iterator[Any]:
     """Yield what stores return."""
     root = stores.create("ocfl", folder / "root", "0003")
     results: list[Any] = []
-    with root.ingest(on_result=results.append) as batch:
+    with root.ingest(results=results) as batch:
         batch.put("a", {"file": folder / "file"})
     yield results
     root.put("a", {"other": folder / "file"}, replace=True)

@@ -4,7 +4,7 @@
 
     PressmarkError
     ├── LayoutConfigError(key, reason)              + ValueError   invalid configuration of a layout
-    ├── IdentifierError(identifier, index, reason)  + ValueError   an identifier cannot be mapped
+    ├── IdentifierError(id, index, reason)          + ValueError   an identifier cannot be mapped
     ├── PathError(path, index, reason)              + ValueError   a path cannot be mapped back
     ├── NotReversibleError(layout)                  + ValueError   the layout has no inverse
     ├── ColumnError(reason)                         + ValueError   an Arrow column is invalid or not text
@@ -22,8 +22,8 @@
     ├── MigrationError(source, destination, reason)                a migration cannot start
     ├── SpillError(path, reason)                                   a temporary file cannot be written or read
     ├── StoreError(path, reason)                                   a store cannot be opened, created or changed
-    │   └── ObjectError(path, identifier, kind, reason)            one object cannot be read or changed
-    │       └── DamagedObjectError(path, identifier, kind, reason)  + FixityError  its content does not match its digest
+    │   └── ObjectError(path, id, kind, reason)                    one object cannot be read or changed
+    │       └── DamagedObjectError(path, id, kind, reason)          + FixityError  its content does not match its digest
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
