@@ -194,9 +194,10 @@ class Report:
 
     def __str__(self) -> str:
         """Return the totals, and the first problems, one on each line."""
+        from pressmark.errors import quoted_path
         from pressmark.summaries import FIRST
 
-        lines = [f"{one.severity}: {os.fsdecode(one.path)!r}: {one.message}" for one in self.problems[:FIRST]]
+        lines = [f"{one.severity}: {quoted_path(one.path)}: {one.message}" for one in self.problems[:FIRST]]
         if (more := len(self.problems) - len(lines)) > 0:
             lines.append(f"and {more:,} more in .problems")
         return "\n  ".join([self._totals(), *lines])
