@@ -59,7 +59,7 @@ def test_report() -> None:
     assert repr(report) == "<Report: 12 errors, 1 warning; files 1,000>"
     lines = str(report).splitlines()
     assert lines[0] == "12 errors, 1 warning; files 1,000"
-    assert lines[1] == "  error: 'data/0\\udcff': missing <here>"
+    assert lines[1] == "  error: 'data/0\\xff': missing <here>"
     assert lines[-1] == "  and 3 more in .problems"
     assert "missing &lt;here&gt;" in report._repr_html_()
     assert repr(Report()) == "<Report: 0 errors, 0 warnings>"
