@@ -118,7 +118,7 @@ def test_without_a_subcommand_there_is_help(quick: Run) -> None:
             "--ledger: not supported with several bags; create each bag with its own ledger",
         ),
         (["bag", "create", "files", "bag", "--tag-file", "bag/bagit.txt"], "'bagit.txt': name not allowed .*"),
-        (["bag", "create", "files", "--mode", "copy"], "--mode requires -o; without -o, nothing is copied"),
+        (["bag", "create", "files", "--copy-mode", "copy"], "--copy-mode requires -o; without -o, nothing is copied"),
         (
             ["bag", "create", "files", "--ledger", "files/l"],
             "--ledger files/l: file is inside 'files'; choose a file outside of it",
@@ -269,7 +269,9 @@ def test_create_elsewhere(quick: Run, files: Path, tmp_path: Path, mode: str) ->
     """The source is unchanged; every algorithm has its manifest; tag files are copied."""
     (tmp_path / "readme.txt").write_text("read me")
     before = content(files)
-    done = quick("bag", "create", "files", "-o", "new", "-a", "SHA-256,md5", "--mode", mode, "--tag-file", "readme.txt")
+    done = quick(
+        "bag", "create", "files", "-o", "new", "-a", "SHA-256,md5", "--copy-mode", mode, "--tag-file", "readme.txt"
+    )
     assert (done.stdout, done.returncode) == (b"", 0), done.stderr
     line = r"pressmark: new: bag created: 3 files, 6 B, (copied|hard-linked|cloned \(reflink\)); md5, sha256\n"
     assert re.fullmatch(line, done.stderr.decode())
@@ -1261,7 +1263,7 @@ def test_create_with_fetch_base(quick: Run, files: Path, tmp_path: Path) -> None
     for words, message in (
         ([], "--fetch-base requires -o; specify a new directory"),
         (["-o", "x.tar"], "--fetch-base requires -o DIRECTORY"),
-        (["-o", "x", "--mode", "auto"], "--mode: not supported with --fetch-base, because nothing is copied"),
+        (["-o", "x", "--copy-mode", "auto"], "--copy-mode: not supported with --fetch-base, because nothing is copied"),
     ):
         done = quick("bag", "create", "files", "--fetch-base", "https://example.org/x", *words)
         assert done.returncode == 2
@@ -1285,7 +1287,7 @@ def test_create_with_fetch(quick: Run, tmp_path: Path) -> None:
     for more, message in (
         (["--manifest", "sums", "files"], "SOURCE: not supported with --fetch"),
         (["--manifest", "sums", "--fetch-base", "https://example.org/"], "--fetch-base: not supported with --fetch"),
-        (["--manifest", "sums", "--mode", "auto"], "--mode: not supported with --fetch"),
+        (["--manifest", "sums", "--copy-mode", "auto"], "--copy-mode: not supported with --fetch"),
         (["--manifest", "sums", "--exclude-junk"], "--exclude-junk: not supported with --fetch"),
         (["--manifest", "sums", "-o", "x.zip"], "--fetch requires -o DIRECTORY"),
         (["--manifest", "none"], "none: No such file or directory"),

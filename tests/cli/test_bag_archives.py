@@ -113,8 +113,8 @@ def test_create_an_archive(call: Call, bag: Path) -> None:
     result = call("bag", "create", "source", "-o", "new.tar.gz")
     assert result.exit_code == 2
     assert result.stderr.endswith("new.tar.gz': destination already exists; choose another name\n")
-    result = call("bag", "create", "source", "-o", "x.tar", "--mode", "hardlink")
-    assert (result.exit_code, "--mode" in result.stderr) == (2, True)
+    result = call("bag", "create", "source", "-o", "x.tar", "--copy-mode", "hardlink")
+    assert (result.exit_code, "--copy-mode" in result.stderr) == (2, True)
     result = call("bag", "create", "source", "-o", "x.tar.xz")
     assert (result.exit_code, "cannot be written" in result.stderr) == (2, True)
 

@@ -152,7 +152,7 @@ def test_candidates(quick: Run, monkeypatch: pytest.MonkeyPatch, shell: str) -> 
     assert found("pressmark compl") == ["completion"]
     # Words that are wrong so far.
     assert found("pressmark map none ids.txt --on-error s") == ["stop", "skip"]
-    assert found("pressmark store get root id copy --version x --mode c") == ["copy"]
+    assert found("pressmark store get root id copy --version x --copy-mode c") == ["copy"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])

@@ -221,7 +221,7 @@ def test_many_replacements_say_what_they_did_together(call: Call, root: stores.O
         (["--add", "new.txt=a.txt/x"], 1, "'a.txt'"),
         (["--add", "new.txt=/x"], 1, "'/x'"),
         (["--add", "new.txt", "--user-address", "x"], 2, "not a URI"),
-        (["--add", "new.txt", "--mode", "hardlink"], 2, "--mode"),
+        (["--add", "new.txt", "--copy-mode", "hardlink"], 2, "--copy-mode"),
     ],
 )
 def test_updates_that_are_refused(

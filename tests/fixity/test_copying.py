@@ -143,7 +143,9 @@ def test_hard_links(tmp_path: Path) -> None:
     other = next((place for place in ("/dev/shm", "/proc/self") if os.stat(place).st_dev != os.stat(path).st_dev), None)
     if other == "/dev/shm":
         job = (0, os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
-        with pytest.raises(BagError, match=r"cannot be hard-linked \(Invalid cross-device link\); use --mode copy"):
+        with pytest.raises(
+            BagError, match=r"cannot be hard-linked \(Invalid cross-device link\); use --copy-mode copy"
+        ):
             list(copy_files([job], ("md5",), mode="hardlink"))
 
 
@@ -172,7 +174,7 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
     monkeypatch.setattr(copying, "_ficlone", cannot)
-    with pytest.raises(BagError, match=r"cannot be cloned \(Operation not supported\); use --mode copy or auto"):
+    with pytest.raises(BagError, match=r"cannot be cloned \(Operation not supported\); use --copy-mode copy or auto"):
         list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="reflink"))
     assert os.listdir(tmp_path / "no") == []
     list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="auto"))

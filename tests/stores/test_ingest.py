@@ -131,7 +131,7 @@ def test_the_files_of_many_objects_are_one_stream(
     items = [(str(number), tmp_path / "in" / str(number)) for number in range(20)]
     named = [(f"named {number}", {"name.bin": tmp_path / "in" / str(number) / "name.bin"}) for number in range(20)]
     counts = count_copies(monkeypatch)
-    with store.ingest(mode="copy") as batch:
+    with store.ingest(copy_mode="copy") as batch:
         batch.put_all(items[:10])
         assert counts == [10]
         monkeypatch.setattr(staging_writer, "TOGETHER", 2000)
@@ -297,7 +297,7 @@ def test_content_that_cannot_be_read(store: Store) -> None:
     ):
         assert isinstance(result.error, ObjectError)
         assert result.error.kind == "source"
-        assert "name.bin: " in str(result.error)
+        assert "'name.bin': " in str(result.error)
         assert reason in str(result.error)
     assert list(store.objects()) == []
     assert not problems(store)

@@ -72,7 +72,7 @@ def test_damaged_content_is_an_error(kind: str, how: str, tmp_path: Path, call: 
     damage(store, kind, "a.txt", how)
     before = set(os.listdir(tmp_path))
     for mode in ("auto", "copy"):
-        result = call("store", "get", "store", "x", "out", "--mode", mode)
+        result = call("store", "get", "store", "x", "out", "--copy-mode", mode)
         assert result.exit_code == 1
         assert "'a.txt': content does not match its sha512 digest" in result.stderr
         assert len(result.stderr.splitlines()) == 1

@@ -148,7 +148,7 @@ def _link(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcome
         os.link(linked, target, follow_symlinks=False)
     except OSError as error:
         if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
-            raise BagError(source, f"cannot be hard-linked ({error.strerror}); use --mode copy") from None
+            raise BagError(source, f"cannot be hard-linked ({error.strerror}); use --copy-mode copy") from None
         if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(target):
             return error_outcome(source, error.errno or 0, options)
         return not_written(target, error)
@@ -183,7 +183,7 @@ def _clone(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcom
         except OSError as error:
             os.unlink(target)
             if error.errno in _NO_CLONE:
-                raise BagError(source, f"cannot be cloned ({error.strerror}); use --mode copy or auto") from None
+                raise BagError(source, f"cannot be cloned ({error.strerror}); use --copy-mode copy or auto") from None
             raise
         finally:
             os.close(clone)

@@ -151,7 +151,7 @@ class Store(ChangedStore):
         source: ObjectSource,
         *,
         replace: bool = False,
-        mode: CopyMode = "auto",
+        copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
@@ -163,8 +163,8 @@ class Store(ChangedStore):
             path, never content. An empty mapping or directory is an object without files (in OCFL, a version with an
             empty state); a Vitro store refuses it, because each of its objects is a file
         :param replace: replace an existing object
-        :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink if the file system
-            supports it, copy otherwise
+        :param copy_mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink if the file
+            system supports it, copy otherwise
         :param links: ``"refuse"`` symbolic links in the source, or ``"follow"`` them and copy their targets
         :param exclude: globs of the names of files and directories below the source to leave out, such as
             ``.DS_Store``; the record has a problem of the kind ``excluded`` for each
@@ -174,7 +174,7 @@ class Store(ChangedStore):
         :raises IdentifierError: the identifier has no path in this store
         :raises TypeError: the identifier is neither ``str`` nor ``bytes``
         """
-        return self._put(id, source, replace, mode, links, exclude, compare)
+        return self._put(id, source, replace, copy_mode, links, exclude, compare)
 
     def _put(
         self,
@@ -244,7 +244,7 @@ class Store(ChangedStore):
         self,
         *,
         replace: bool = False,
-        mode: CopyMode = "auto",
+        copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
@@ -281,7 +281,7 @@ class Store(ChangedStore):
             selected, excluded = self._selected(identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
 
-        writer = self.writer(mode, links, replace)
+        writer = self.writer(copy_mode, links, replace)
         return Ingest(
             self.root,
             writer,
@@ -297,7 +297,7 @@ class Store(ChangedStore):
         objects: Iterable[tuple[str | bytes, ObjectSource] | None],
         *,
         replace: bool = False,
-        mode: CopyMode = "auto",
+        copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
@@ -325,7 +325,7 @@ class Store(ChangedStore):
         results: deque[IngestResult[StoreObject]] = deque()
         batch = self.ingest(
             replace=replace,
-            mode=mode,
+            copy_mode=copy_mode,
             links=links,
             exclude=exclude,
             compare=compare,

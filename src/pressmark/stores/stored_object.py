@@ -111,10 +111,10 @@ class StoredObject:
                         yield decode_fs(self._name(path)), path
         self.confirm()
 
-    def copy_to(self, target: bytes, *, mode: str = "auto", verify: bool = True) -> tuple[list[str], list[str]]:
+    def copy_to(self, target: bytes, *, copy_mode: str = "auto", verify: bool = True) -> tuple[list[str], list[str]]:
         """Copy all files and empty directories into the new directory ``target``, which appears when it is complete.
 
-        :param mode: as for :func:`pressmark.fixity.copying.copy_files`
+        :param copy_mode: as for :func:`pressmark.fixity.copying.copy_files`
         :param verify: compare each copy with its recorded digest
         :return: the names of the files, and of the empty directories
         :raises ObjectError: the object was changed, or a file cannot be read
@@ -128,7 +128,7 @@ class StoredObject:
         published = os.path.abspath(target)
         with NewPath(published, (b"files",)) as hidden:
             new = os.path.join(hidden.inside, b"files")
-            copied = self._copy(new, mode, verify)
+            copied = self._copy(new, copy_mode, verify)
             flush_trees(new)
             rename_new(new, published)
             flush_directory(os.path.dirname(published))

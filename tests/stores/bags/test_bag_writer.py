@@ -71,9 +71,9 @@ def test_bags_equal_those_of_put(
             one = BagFolder.create(tmp_path / f"{implementation}-one", **manner, info={"Source-Organization": "A B"})
             many = BagFolder.create(tmp_path / f"{implementation}-many", **manner, info={"Source-Organization": "A B"})
             identifiers = {name: name if "identifiers" in manner else IDENTIFIERS[name] for name in SOURCES}
-            records = [one.put(identifiers[name], given / name, mode="copy") for name in SOURCES]
+            records = [one.put(identifiers[name], given / name, copy_mode="copy") for name in SOURCES]
             results: list[Result] = []
-            with many.ingest(mode="copy", results=results) as batch:
+            with many.ingest(copy_mode="copy", results=results) as batch:
                 for name in SOURCES:
                     batch.put(identifiers[name], given / name)
             assert [result.record for result in results] == records
@@ -147,7 +147,7 @@ def test_a_source_around_the_folder(tmp_path: Path, given: Path) -> None:
     """A small source that contains the folder is refused."""
     store = BagFolder.create(given / "small" / "store")
     results: list[Result] = []
-    with store.ingest(mode="copy", results=results) as batch:
+    with store.ingest(copy_mode="copy", results=results) as batch:
         batch.put("x:1", given / "small")
     assert "cannot copy a directory into itself" in str(results[0].error)
     assert is_missing(store, "x:1")
@@ -165,7 +165,7 @@ def test_a_bag_that_cannot_be_written(tmp_path: Path, given: Path, monkeypatch: 
         finish(copy)
 
     results: list[Result] = []
-    with monkeypatch.context() as patch, store.ingest(mode="copy", results=results) as batch:
+    with monkeypatch.context() as patch, store.ingest(copy_mode="copy", results=results) as batch:
         patch.setattr(BagCopy, "finish", full)
         batch.put("x:1", given / "small")
         batch.put("x:2", {"a": io.BytesIO(b"1")})

@@ -190,7 +190,7 @@ def test_sources_that_are_refused(tmp_path: Path) -> None:
     assert refusal(root, "x", folder, fixity={"sha512": {"a.txt": "0" * 128}}).kind == "mismatch"
     assert refusal(root, "x", folder, fixity={"md5": {"none": "0" * 32}}).kind == "mismatch"
     with pytest.raises(StoreError, match="OCFL forbids hard links"):
-        root.put("x", folder, mode="hardlink")
+        root.put("x", folder, copy_mode="hardlink")
 
 
 def test_links_are_followed_on_request(tmp_path: Path) -> None:

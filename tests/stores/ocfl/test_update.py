@@ -177,7 +177,7 @@ def test_only_what_is_added_is_read(root: OcflRoot, tmp_path: Path, monkeypatch:
     for path in (folder(root) / "v1/content").rglob("*"):
         if path.is_file():
             path.write_bytes(b"never read")
-    root.update("x", add={"n": tmp_path / "in/new"}, rename={"a": "c"}, mode="copy")
+    root.update("x", add={"n": tmp_path / "in/new"}, rename={"a": "c"}, copy_mode="copy")
     assert read == ["new"]
 
 
@@ -291,7 +291,7 @@ def test_objects_that_cannot_be_updated(root: OcflRoot, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="expected a list of logical paths"):
         root.update("x", remove="a")
     with pytest.raises(StoreError, match="forbids hard links"):
-        root.update("x", add={"n": tmp_path / "in/new"}, mode="hardlink")
+        root.update("x", add={"n": tmp_path / "in/new"}, copy_mode="hardlink")
     (folder(root) / "extensions/0005-mutable-head").mkdir(parents=True)
     error = refused(root, lambda: root.update("x", remove=["a"]))
     assert error.kind == "mutable-head"

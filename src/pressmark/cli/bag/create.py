@@ -83,7 +83,7 @@ EPILOG = """\
 More examples:
   pressmark bag create files -o bag.tar.gz
   pressmark bag create files -o bag -a sha512,md5
-  pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
+  pressmark bag create files one.txt two.txt -o bag --copy-mode hardlink --tag-file readme.txt
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
   pressmark bag create files -o bag --exclude "*.tmp" --exclude-junk
   pressmark bag create files -o bag --fetch-base https://example.org/files/
@@ -129,7 +129,7 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
 @ALGORITHM
 @info_options("Add the element LABEL with the value VALUE to bag-info.txt; repeatable, also with the same")
 @click.option(
-    "--mode",
+    "--copy-mode",
     type=click.Choice(MODES),
     help="With -o: copy files (the default); share disk blocks, if the file system supports it (reflink); create hard"
     " links (hardlink); or reflink if possible and copy otherwise (auto).",
@@ -181,7 +181,7 @@ def create_command(
     algorithms: tuple[str, ...],
     settings: tuple[str, ...],
     info_file: str | None,
-    mode: str | None,
+    copy_mode: str | None,
     tag_files: tuple[bytes, ...],
     links: str,
     fetch_base: str | None,
@@ -216,8 +216,8 @@ def create_command(
         if ledger is not None and len(sources) > 1:
             raise CallError("--ledger: not supported with several bags; create each bag with its own ledger")
         refuse_inside(ledger, sources[0])
-    elif mode is not None and archive_ending(destination) is not None:
-        raise CallError("--mode: not supported with an archive; choose a directory with -o, or omit --mode")
+    elif copy_mode is not None and archive_ending(destination) is not None:
+        raise CallError("--copy-mode: not supported with an archive; choose a directory with -o, or omit --copy-mode")
     advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
@@ -253,7 +253,7 @@ def create_command(
         elif archive_ending(destination) is not None:
             make = functools.partial(create_archive, given, destination, nested=nested, **rules)
         else:
-            make = functools.partial(create, given, destination, copy_mode=mode or "copy", nested=nested, **rules)
+            make = functools.partial(create, given, destination, copy_mode=copy_mode or "copy", nested=nested, **rules)
         several = destination is None and len(sources) > 1
         if several:
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere

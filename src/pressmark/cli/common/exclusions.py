@@ -60,7 +60,7 @@ class Excludes(NamedTuple):
 
 Rule = Requires | Excludes
 
-_FETCHED = "SOURCE --fetch-base --mode --ledger --nested --links --exclude --exclude-junk --delete-excluded"
+_FETCHED = "SOURCE --fetch-base --copy-mode --ledger --nested --links --exclude --exclude-junk --delete-excluded"
 _WORKERS = "--workers --dask"
 _ONE_KIND = Excludes("--workers", "--dask", "a run has one kind of workers")
 _BY_WORKERS = (_ONE_KIND, Requires("--work", _WORKERS), Requires("--resume", _WORKERS))
@@ -76,8 +76,8 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Excludes("--fetch", _FETCHED, "no file is read"),
         Requires("--fetch", "-o", "a bag in place would contain no file"),
         Requires("--fetch-base", "-o", "specify a new directory"),
-        Excludes("--fetch-base", "--mode", "nothing is copied"),
-        Requires("--mode", "-o", "without -o, nothing is copied"),
+        Excludes("--fetch-base", "--copy-mode", "nothing is copied"),
+        Requires("--copy-mode", "-o", "without -o, nothing is copied"),
         Excludes("-o", "--ledger", "copying reads all files"),
         Requires("--delete-excluded", "--exclude --exclude-junk"),
         Excludes("-o", "--delete-excluded", "SOURCE is not changed"),

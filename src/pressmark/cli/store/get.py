@@ -67,7 +67,7 @@ def get_command(
     identifier: str,
     destination: bytes,
     version: str | None,
-    mode: str,
+    copy_mode: str,
     verify: bool,
     as_json: bool,
 ) -> int:
@@ -82,7 +82,7 @@ def get_command(
     with Output(progress, as_json=as_json, go_on=True, interrupted=interrupted) as output:
         try:
             found = find_object(store, identifier, version)
-            files, empty = found.copy_to(destination, mode=mode, verify=verify)
+            files, empty = found.copy_to(destination, copy_mode=copy_mode, verify=verify)
         except (PressmarkError, OSError) as error:
             if as_json and isinstance(error, ObjectError):
                 output.record({"kind": error.kind, "severity": "error", "message": error.reason})

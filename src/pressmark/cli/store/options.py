@@ -54,7 +54,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 JSON = json_option("line")
 LINKS = links_option(("refuse", "follow"), "Refuse symbolic links in source directories, or copy their targets.")
 MODE = click.option(
-    "--mode",
+    "--copy-mode",
     type=click.Choice(["auto", "copy", "reflink"]),
     default="auto",
     show_default=True,

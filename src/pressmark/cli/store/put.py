@@ -93,7 +93,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 @CRLF
 @click.option("--replace", is_flag=True, help="Replace an existing object; an OCFL object gets a new version.")
 @click.option(
-    "--mode",
+    "--copy-mode",
     type=click.Choice(["auto", "copy", "reflink", "hardlink"]),
     default="auto",
     show_default=True,
@@ -118,7 +118,7 @@ def put_command(
     null: bool,
     crlf: Crlf | None,
     replace: bool,
-    mode: str,
+    copy_mode: str,
     links: str,
     exclude: tuple[str, ...],
     exclude_junk: bool,
@@ -136,7 +136,7 @@ def put_command(
             raise CallError("missing argument; specify SOURCE, a file or directory")
         refuse_missing(sources)
     provenance = Provenance(message, user, user_address)
-    how: dict[str, Any] = {"replace": replace, "mode": mode, "links": links, "compare": True}
+    how: dict[str, Any] = {"replace": replace, "copy_mode": copy_mode, "links": links, "compare": True}
     how["exclude"] = globs_to_exclude(exclude, exclude_junk)
     store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
     if listed is None:

@@ -95,7 +95,7 @@ def update_command(
     removed: tuple[str, ...],
     renamed: tuple[str, ...],
     no_dedup: bool,
-    mode: str,
+    copy_mode: str,
     links: str,
     message: str | None,
     user: str | None,
@@ -117,7 +117,7 @@ def update_command(
     date = creation_date(created, store.kind)
 
     def update() -> StoreObject:
-        how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links, **date}
+        how: dict[str, Any] = {"dedup": not no_dedup, "copy_mode": copy_mode, "links": links, **date}
         change = partial(store.update, add=add, remove=removed, rename=rename, **how)
         return by_path(store, identifier, change)
 

@@ -109,7 +109,7 @@ class ToOcfl(BulkDirection):
             add={name: path for name, path in content.by_name().items() if name in new},
             remove=changes.removed,
             rename=dict(changes.renamed),
-            mode=self.mode,
+            copy_mode=self.mode,
             links="follow",  # the reader has refused links
             fixity={name: digests for name, block in known.items() if (digests := _only(new, block))},
             base=found.version,

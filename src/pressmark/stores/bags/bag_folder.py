@@ -255,7 +255,7 @@ class BagFolder(WalkedStore):
         source: ObjectSource,
         *,
         replace: bool = False,
-        mode: CopyMode = "auto",
+        copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
@@ -270,7 +270,7 @@ class BagFolder(WalkedStore):
         :raises IdentifierError: the identifier has no path in this folder
         """
         options = {"info": info} if info else {}
-        return self._put(id, source, replace, mode, links, exclude, compare, **options)
+        return self._put(id, source, replace, copy_mode, links, exclude, compare, **options)
 
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True

@@ -58,7 +58,7 @@ class OcflRoot(StorageRoot):
         source: ObjectSource,
         *,
         replace: bool = False,
-        mode: CopyMode = "auto",
+        copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
@@ -83,11 +83,11 @@ class OcflRoot(StorageRoot):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
-        how = self._options(mode, threads, created, message, user, fixity)
+        how = self._options(copy_mode, threads, created, message, user, fixity)
         if not replace:
-            return self._put(id, source, False, mode, links, exclude, compare, **how)
+            return self._put(id, source, False, copy_mode, links, exclude, compare, **how)
         source, excluded = self._selected(id, source, exclude, links)
-        return self._replace(self._identifier(id), source, mode, links, how).with_problems(excluded)
+        return self._replace(self._identifier(id), source, copy_mode, links, how).with_problems(excluded)
 
     def _replace(
         self, identifier: str, source: ObjectSource, mode: CopyMode, links: str, how: Mapping[str, Any]
@@ -129,7 +129,7 @@ class OcflRoot(StorageRoot):
         rename: Mapping[str, str] | None = None,
         base: str | None = None,
         dedup: bool = True,
-        mode: CopyMode = "auto",
+        copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         created: str | None = None,
         message: str | None = None,
@@ -164,21 +164,21 @@ class OcflRoot(StorageRoot):
             raise TypeError("remove: expected a list of logical paths, not a string")
         files: ObjectSource = add or {}
         remove = tuple(remove)  # an iterator can be read once
-        how = self._options(mode, threads, created, message, user, fixity)
+        how = self._options(copy_mode, threads, created, message, user, fixity)
         name, existing = self.existing(id)
         path = existing.path
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
-                nonlocal files, mode
+                nonlocal files, copy_mode
                 if found is None:
                     raise self._missing(name, path)
                 if base not in (None, found.document.get("head")):
                     what = f"{base} is not the newest version; check the object, and repeat the change"
                     raise ObjectError(self.root, name, "changed", what)
-                files, mode = self._saved(name, files, mode, stack)
+                files, copy_mode = self._saved(name, files, copy_mode, stack)
                 edit = Edit(files, remove, rename or {})
-                with self.writer(mode, links) as writer:
+                with self.writer(copy_mode, links) as writer:
                     return writer.put(name, files, found=found, edit=edit, dedup=dedup, **how)
 
             return self._attempted(name, path, attempt)
@@ -197,7 +197,7 @@ class OcflRoot(StorageRoot):
         :raises StoreError: OCFL does not allow the mode, the date or the user
         """
         if mode == "hardlink":
-            raise StoreError(self.root, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
+            raise StoreError(self.root, "OCFL forbids hard links (E090); use --copy-mode copy, reflink or auto")
         check_user(self._root, user)
         if created is not None:
             from pressmark.stores.ocfl.inventory_rules import is_date_time  # not needed without a date

@@ -306,7 +306,7 @@ class PairtreeStore(WalkedStore):
         source: ObjectSource,
         *,
         replace: bool = False,
-        mode: CopyMode = "auto",
+        copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
@@ -322,7 +322,7 @@ class PairtreeStore(WalkedStore):
         :raises IdentifierError: the identifier has no path in this tree
         """
         options = {"encapsulation": encapsulation} if encapsulation is not None else {}
-        return self._put(id, source, replace, mode, links, exclude, compare, **options)
+        return self._put(id, source, replace, copy_mode, links, exclude, compare, **options)
 
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True

@@ -166,7 +166,7 @@ class BulkWriter(StagingWriter[StagedObject]):
 
     def _refuse_hard_links(self) -> None:
         if self._mode == "hardlink":
-            raise StoreError(self._name, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
+            raise StoreError(self._name, "OCFL forbids hard links (E090); use --copy-mode copy, reflink or auto")
 
     def _check_absent(self, identifier: str, path: bytes) -> None:
         """Check that the root has no object of this identifier, and that ``path`` is free.
