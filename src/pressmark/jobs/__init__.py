@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ChunkBuilder as ChunkBuilder,
     )
     from pressmark.jobs.executors import (
+        DaskClient as DaskClient,
         dask_client as dask_client,
         run_dask as run_dask,
         run_executor as run_executor,
@@ -38,7 +39,7 @@ __all__, __getattr__, __dir__ = face(
     __name__,
     {
         ".chunks": "BYTES FILES Chunk ChunkBuilder",
-        ".executors": "dask_client run_dask run_executor run_local",
+        ".executors": "DaskClient dask_client run_dask run_executor run_local",
         ".receipts": "FailedChunk Receipt Summary",
         ".run": "OnReceipt RunOptions Stop run_chunk",
         ".workdir": "Job WorkFolder job_key",

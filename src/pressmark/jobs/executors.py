@@ -13,12 +13,12 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice
 from multiprocessing.connection import wait
 from time import monotonic
-from typing import Any, Unpack
+from typing import Any, Protocol, Self, Unpack
 
 import pressmark.threads
 from pressmark.errors import JobError
@@ -27,13 +27,31 @@ from pressmark.jobs.run import RunOptions, run
 from pressmark.jobs.workdir import Job, OnProgress, WorkFolder
 from pressmark.threads import resolve_threads
 
-__all__ = ["Processes", "dask_client", "run_dask", "run_executor", "run_local"]
+__all__ = ["DaskClient", "Processes", "dask_client", "run_dask", "run_executor", "run_local"]
 
 CLEANUP = 0.5  # seconds for interrupted workers to remove their temporary files
 CONNECT = 30.0  # seconds to wait for the Dask scheduler, and for a first worker
 # An address has a protocol or a port; a file of a scheduler has neither.
 _ADDRESS = re.compile(r"://|:[0-9]+$")
 _busy = False  # whether this worker process runs a chunk
+
+
+class DaskClient(Protocol):
+    """What Pressmark uses of a :class:`distributed.Client`."""
+
+    @property
+    def status(self) -> str:
+        """``running`` while the client is connected to the scheduler."""
+
+    def nthreads(self) -> Mapping[str, int]:
+        """Return the number of threads of each worker."""
+
+    def close(self) -> object:
+        """Disconnect from the scheduler."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> object: ...
 
 
 def run_local(
@@ -86,7 +104,7 @@ def run_executor(
 
 
 def run_dask(
-    job: Job, work: WorkFolder, client: Any, workers: int | None = None, **options: Unpack[RunOptions]
+    job: Job, work: WorkFolder, client: DaskClient, workers: int | None = None, **options: Unpack[RunOptions]
 ) -> Summary:
     """Run the chunks that have no receipt on a Dask cluster: see :func:`run_local <pressmark.jobs.run_local>`.
 
@@ -249,7 +267,7 @@ def _follow(sentinel: Any) -> None:
 # --- Dask -------------------------------------------------------------------------------------------------------------
 
 
-def dask_client(scheduler: str | os.PathLike[str], *, timeout: float = CONNECT) -> Any:
+def dask_client(scheduler: str | os.PathLike[str], *, timeout: float = CONNECT) -> DaskClient:
     """Return a :class:`distributed.Client`, connected to a Dask scheduler.
 
     :param scheduler: address of the scheduler, for example ``tcp://node1:8786``, or the file that
@@ -271,10 +289,11 @@ def dask_client(scheduler: str | os.PathLike[str], *, timeout: float = CONNECT) 
     else:
         raise JobError(where, "file not found; start the Dask scheduler with --scheduler-file")
     try:
-        return distributed.Client(**how, timeout=timeout, set_as_default=False)
+        client: DaskClient = distributed.Client(**how, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
         text = " ".join(str(error).split())
         raise JobError(where, f"Dask scheduler unreachable ({text})") from None
+    return client
 
 
 class _Dask(Executor):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         PlanEntry as PlanEntry,
         Row as Row,
     )
-    from pressmark.migrate.execution.run import RunOptions as RunOptions, resume as resume, run as run
+    from pressmark.migrate.execution.run import resume as resume, run as run
     from pressmark.migrate.execution.run_result import Run as Run
     from pressmark.migrate.execution.verify import verify as verify
     from pressmark.migrate.job import PHASES as PHASES
@@ -46,7 +46,7 @@ __all__, __getattr__, __dir__ = face(
     __name__,
     {
         ".entry": "GOOD SOURCE_KEPT STATUSES Entry PlanEntry Row",
-        ".execution.run": "RunOptions resume run",
+        ".execution.run": "resume run",
         ".execution.run_result": "Run",
         ".execution.verify": "verify",
         ".job": "PHASES",

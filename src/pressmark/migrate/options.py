@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pressmark import stores
 from pressmark.errors import MigrationError, StoreError, quoted
 from pressmark.fs.names import is_inside
-from pressmark.layouts import Layout, Pairtree, Vitro, layout as layout_by_name, layout_from_config
+from pressmark.layouts import Layout, Pairtree, Vitro, as_layout, layout_from_config
 from pressmark.paths import PROFILES
 from pressmark.stores import Store
 
@@ -28,6 +28,8 @@ __all__ = [
     "TREES",
     "VERIFICATIONS",
     "Options",
+    "complete_options",
+    "layout_config",
     "make_options",
     "nearest_existing",
     "version_name",
@@ -312,11 +314,11 @@ def make_options(
     destination: str | os.PathLike[str],
     *,
     to: str,
-    layout: Layout | str | Mapping[str, Any] | None = None,
+    layout: Layout | str | None = None,
     source_kind: str | None = None,
-    source_layout: Layout | Mapping[str, Any] | None = None,
-    source_options: Mapping[str, Any] | None = None,
-    destination_options: Mapping[str, Any] | None = None,
+    source_layout: Layout | str | None = None,
+    source_options: Mapping[str, object] | None = None,
+    destination_options: Mapping[str, object] | None = None,
     copy_mode: str = "auto",
     verify: str = "copy",
     move: bool = False,
@@ -337,36 +339,48 @@ def make_options(
     :raises LayoutConfigError: a layout is invalid
     :raises ValueError: the value of an option is unknown
     """
+    return complete_options(
+        Options(
+            source=os.path.abspath(os.fspath(source)),
+            source_kind=source_kind or stores.kind_of(os.fspath(source)),
+            destination=os.path.abspath(os.fspath(destination)),
+            to=to,
+            layout=layout_config(layout),
+            source_layout=layout_config(source_layout),
+            source_options=dict(source_options or {}),
+            destination_options=dict(destination_options or {}),
+            copy_mode=copy_mode,
+            verify=verify,
+            move=move,
+            replace=replace,
+            profile=profile,
+            links=links,
+            algorithms=tuple(algorithms),
+            improper=improper,
+            drop_empty_directories=drop_empty_directories,
+            version=None if version is None else version_name(version),
+        )
+    )
+
+
+def complete_options(options: Options) -> Options:
+    """Return options, completed and checked against each other, source and destination.
+
+    :raises MigrationError: options contradict each other
+    :raises StoreError: the source is not a store, or the destination cannot be one
+    :raises LayoutConfigError: a layout is invalid
+    :raises ValueError: the value of an option is unknown
+    """
     for name, value, known in (
-        ("to", to, stores.KINDS),
-        ("copy_mode", copy_mode, COPY_MODES),
-        ("verify", verify, VERIFICATIONS),
-        ("profile", profile, tuple(PROFILES)),
-        ("links", links, LINKS),
-        ("improper", improper, IMPROPER),
+        ("to", options.to, stores.KINDS),
+        ("copy_mode", options.copy_mode, COPY_MODES),
+        ("verify", options.verify, VERIFICATIONS),
+        ("profile", options.profile, tuple(PROFILES)),
+        ("links", options.links, LINKS),
+        ("improper", options.improper, IMPROPER),
     ):
         if value not in known:
             raise ValueError(f"{name}={value!r}: expected one of {', '.join(known)}")
-    options = Options(
-        source=os.path.abspath(os.fspath(source)),
-        source_kind=source_kind or stores.kind_of(os.fspath(source)),
-        destination=os.path.abspath(os.fspath(destination)),
-        to=to,
-        layout=_config(layout),
-        source_layout=_config(source_layout),
-        source_options=dict(source_options or {}),
-        destination_options=dict(destination_options or {}),
-        copy_mode=copy_mode,
-        verify=verify,
-        move=move,
-        replace=replace,
-        profile=profile,
-        links=links,
-        algorithms=tuple(algorithms),
-        improper=improper,
-        drop_empty_directories=drop_empty_directories,
-        version=None if version is None else version_name(version),
-    )
     unknown = options.unknown()
     if unknown is not None:
         raise ValueError(unknown)
@@ -392,12 +406,13 @@ def version_name(version: str | int) -> str:
     return f"v{number[0]}"
 
 
-def _config(layout: Layout | str | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if layout is None:
-        return None
-    if isinstance(layout, str):
-        layout = layout_by_name(layout)
-    return layout.config() if isinstance(layout, Layout) else dict(layout)
+def layout_config(layout: Layout | str | None) -> dict[str, object] | None:
+    """Return the ``config.json`` mapping of an argument that is a layout or its name.
+
+    :raises LayoutConfigError: no layout has this name
+    """
+    found = as_layout(layout)
+    return None if found is None else found.config()
 
 
 def _completed(options: Options) -> Options:

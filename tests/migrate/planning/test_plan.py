@@ -150,19 +150,19 @@ def test_0011_for_a_root_is_a_warning(source: Path, tmp_path: Path) -> None:
 
 def test_equal_places_are_refused_with_all_that_have_them(source: Path, tmp_path: Path) -> None:
     made(source, HATHI)
-    layout = {"extensionName": "0012-hash-and-no-prefix-id-n-tuple-storage-layout", "delimiters": ["."]}
-    error, items = refused(source, tmp_path / "root", to="ocfl", layout={**layout, "numberOfTuples": 0, "tupleSize": 0})
+    flat = pressmark.layout("0012", delimiters=["."], number_of_tuples=0, tuple_size=0)
+    error, items = refused(source, tmp_path / "root", to="ocfl", layout=flat)
     assert "'miun.aje1563.0001.001' and 'miun.aje1563.0002.001' at '001'" in str(error)
     assert [(item["kind"], item["count"]) for item in items] == [("equal", 2)]
     assert {one["source_id"] for one in items[0]["objects"]} == set(HATHI[:2])
     assert all(one["source"].startswith("pairtree_root/") for one in items[0]["objects"])
     # Its digest covers only what remains of the identifier, so hashing does not help.
-    error, items = refused(source, tmp_path / "root", to="ocfl", layout=layout)
+    error, items = refused(source, tmp_path / "root", to="ocfl", layout=pressmark.layout("0012", delimiters=["."]))
     assert [(item["kind"], item["count"]) for item in items] == [("equal", 2)]
     with pytest.raises(MigrationError, match="refused"):
         migrate.run(tmp_path / "root.migration")
     # Another layout with the same work folder works.
-    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout={**layout, "delimiters": [":"]}).objects == 5
+    assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0012:delimiters=:").objects == 5
 
 
 def test_an_object_inside_of_another_is_refused(source: Path, tmp_path: Path) -> None:
@@ -447,13 +447,15 @@ def test_values_that_are_none(source: Path, tmp_path: Path) -> None:
             {"source_options": {"shelf": 1}},
             "option 'shelf' is unknown for a source of kind pairtree; known",
         ),
-        ({"source_layout": {"extensionName": "pairtree"}}, "source_layout is unknown for a source of kind pairtree"),
+        ({"source_layout": "pairtree"}, "source_layout is unknown for a source of kind pairtree"),
         ({"destination_options": {"version": "1.0"}}, "option 'version' is unknown for a destination of kind bags"),
     ):
         with pytest.raises(ValueError, match=match):
             migrate.plan(source, tmp_path / "root", to="bags", **how)
     with pytest.raises(LayoutConfigError):
         migrate.plan(source, tmp_path / "root", to="ocfl", layout="0099")
+    with pytest.raises(TypeError, match="layout: expected a layout or its name, such as 0003, not dict"):
+        migrate.plan(source, tmp_path / "root", to="ocfl", layout={"extensionName": "pairtree"})
     with pytest.raises(StoreError):
         migrate.plan(tmp_path / "nothing", tmp_path / "root", to="bags")
 

@@ -251,7 +251,7 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         options["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
         if call[name] is not None:
-            options[name] = layout_option(call[name], f"--{name.replace('_', '-')}").config()
+            options[name] = layout_option(call[name], f"--{name.replace('_', '-')}")
     values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
@@ -282,6 +282,9 @@ def options_of_call(
 ) -> migrate.Options:
     """Return the options of an earlier run, overridden by the options of this call."""
     changed = dict(named)
+    for name in ("layout", "source_layout"):
+        if name in named:
+            changed[name] = named[name].config()
     for name in ("source_options", "destination_options"):
         if name in named:
             changed[name] = {**getattr(options, name), **named[name]}

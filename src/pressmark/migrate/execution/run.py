@@ -13,12 +13,13 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError, quoted_path
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
+from pressmark.jobs.run import RunOptions
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, file_lines, read_entries
 from pressmark.migrate.execution.run_result import (
@@ -38,45 +39,34 @@ from pressmark.reports import ProgressEvent
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
+    from pressmark.jobs.executors import DaskClient
     from pressmark.migrate.planning.lists import IdentifierMap
     from pressmark.tabular.identifiers import Identifiers
 
-__all__ = ["Driver", "RunOptions", "make_folder", "open_folder", "resume", "run"]
+__all__ = ["Driver", "make_folder", "open_folder", "resume", "run"]
 
 
-class RunOptions(TypedDict, total=False):
-    """The options of a run.
-
-    ``workers``
-        chunks processed at a time; :data:`None` for one per core, or per thread of the cluster
-    ``threads``
-        use threads of this process instead of processes
-    ``executor``
-        any of :mod:`concurrent.futures`, such as mpi4py's
-    ``client``
-        of a Dask cluster, see :func:`pressmark.jobs.dask_client`
-    ``max_errors``
-        stop after more than this number of objects failed
-    ``progress``
-        objects and bytes done; its stages are the phases of the run
-    ``stop``
-        called regularly; once it returns :data:`True`, no more chunks are started
-    """
-
-    workers: int | None
-    threads: bool
-    executor: Executor | None
-    client: Any
-    max_errors: int | None
-    progress: Progress | None
-    stop: Callable[[], bool] | None
-
-
-def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) -> Run:
+def run(
+    plan_or_work: Plan | str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    threads: bool = False,
+    executor: Executor | None = None,
+    client: DaskClient | None = None,
+    max_errors: int | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Run:
     """Run a plan.
 
     :param plan_or_work: the plan, or its work folder
-    :param how: see :class:`RunOptions`
+    :param workers: chunks processed at a time; :data:`None` for one per core, or per thread of the cluster
+    :param threads: use threads of this process instead of processes
+    :param executor: any executor of :mod:`concurrent.futures`, such as mpi4py's
+    :param client: a client of a Dask cluster: see :func:`pressmark.jobs.dask_client`
+    :param max_errors: stop after more than this number of objects failed
+    :param progress: objects and bytes done; its stages are the phases of the run
+    :param stop: called regularly; once it returns :data:`True`, no more chunks are started
     :raises MigrationError: the run has already started (use :func:`resume`), or the destination has another layout
     :raises StoreError: the destination cannot be created
     :raises JobError: the run cannot continue
@@ -89,7 +79,7 @@ def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) 
         raise _refused(
             plan, f"the run in {quoted_path(plan.work)} is finished; choose another --work folder to run again"
         )
-    return _run(plan, Driver(**how))
+    return _run(plan, Driver(workers, threads, executor, client, max_errors, progress, stop))
 
 
 def resume(
@@ -100,7 +90,13 @@ def resume(
     column: str | None = None,
     crlf: Literal["strip", "keep"] | None = None,
     new_ids: IdentifierMap | None = None,
-    **how: Unpack[RunOptions],
+    workers: int | None = None,
+    threads: bool = False,
+    executor: Executor | None = None,
+    client: DaskClient | None = None,
+    max_errors: int | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Run:
     """Continue an unfinished run, or return the result of a finished run.
 
@@ -108,7 +104,7 @@ def resume(
     :param options: the options of this call; refused if they differ from those of the run
     :param ids: as for :func:`plan`, with ``column`` and ``crlf``; refused if the plan had other identifiers
     :param new_ids: as for :func:`plan`; refused if the plan had another map
-    :param how: see :class:`RunOptions`
+    :param workers: as for :func:`pressmark.migrate.run`; so are all parameters from here on
     :raises MigrationError: there is no plan, or the run was started with different options
     :raises JobError: the run cannot continue
     """
@@ -119,7 +115,7 @@ def resume(
         from pressmark.migrate.planning.lists import refuse_other_lists  # few runs have lists
 
         refuse_other_lists(plan, ids, column, crlf, new_ids)
-    return _run(plan, Driver(**how))
+    return _run(plan, Driver(workers, threads, executor, client, max_errors, progress, stop))
 
 
 def _run(plan: Plan, driver: Driver) -> Run:
@@ -240,12 +236,12 @@ def _prune_source(plan: Plan) -> int:
 
 @dataclass(frozen=True)
 class Driver:
-    """Processes chunks: see :class:`RunOptions`."""
+    """Processes chunks: see :func:`run` for the fields."""
 
     workers: int | None = None
     threads: bool = False
     executor: Executor | None = None
-    client: Any = None
+    client: DaskClient | None = None
     max_errors: int | None = None
     progress: Progress | None = None
     stop: Callable[[], bool] | None = None
@@ -255,7 +251,7 @@ class Driver:
         if self.progress is not None:
             self.progress(event)
 
-    def drive(self, job: Any, work: jobs.WorkFolder, phase: str, plan: Plan, before: jobs.Summary) -> jobs.Summary:
+    def drive(self, job: jobs.Job, work: jobs.WorkFolder, phase: str, plan: Plan, before: jobs.Summary) -> jobs.Summary:
         """Process the chunks without a receipt.
 
         :param phase: the word for events
@@ -264,7 +260,7 @@ class Driver:
         :raises JobError: the run cannot start or continue
         """
         reporter = _ProgressReporter(phase, plan, before, self.report)
-        how: dict[str, Any] = {
+        how: RunOptions = {
             "on_receipt": reporter.add,
             "on_progress": reporter.set_running,
             "max_errors": self.max_errors,
@@ -320,7 +316,7 @@ def open_folder(path: str) -> jobs.WorkFolder | None:
     return jobs.WorkFolder.open(path) if os.path.exists(os.path.join(path, "run.json")) else None
 
 
-def make_folder(path: str, job: Any, rows: str, workers: int | None) -> jobs.WorkFolder:
+def make_folder(path: str, job: jobs.Job, rows: str, workers: int | None) -> jobs.WorkFolder:
     """Create the work folder of a job over rows.
 
     :param workers: number of workers; :data:`None` for one per core

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import replace
 from itertools import count
 from time import monotonic
-from typing import Unpack
+from typing import TYPE_CHECKING
 
 from pressmark.errors import MigrationError, quoted_path
 from pressmark.fs.atomic import Replacement
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import GOOD, Entry, file_lines
-from pressmark.migrate.execution.run import Driver, RunOptions, make_folder, open_folder
+from pressmark.migrate.execution.run import Driver, make_folder, open_folder
 from pressmark.migrate.execution.run_result import Run, merge_rows
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.job import Verify
 from pressmark.migrate.planning.plan import Plan, utc_now, write_record
 from pressmark.migrate.workdir import FINISHED, MIGRATED, ROWS, VERIFICATION, finished_rows, state
+from pressmark.progress_event import Progress
+
+if TYPE_CHECKING:
+    from pressmark.jobs.executors import DaskClient
 
 __all__ = ["migrated_rows", "verify"]
 
@@ -27,18 +32,28 @@ __all__ = ["migrated_rows", "verify"]
 _STORED = GOOD | {"unverified"}
 
 
-def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) -> Run:
+def verify(
+    plan_or_work: Plan | str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    threads: bool = False,
+    executor: Executor | None = None,
+    client: DaskClient | None = None,
+    max_errors: int | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Run:
     """Read and compare all objects that a finished run and the runs it caught up with have migrated.
 
     An interrupted verification is resumed; after a finished verification, a new one starts.
 
     :param plan_or_work: the plan of the run, or its work folder
-    :param how: see :class:`~pressmark.migrate.execution.run.RunOptions`
+    :param workers: as for :func:`pressmark.migrate.run`; so are all parameters from here on
     :return: the verification, for :func:`pressmark.migrate.report`
     :raises MigrationError: the run is not finished, or the work folder of an earlier run is missing
     :raises JobError: the verification cannot continue, or rows are damaged
     """
-    plan, driver = Plan.of(plan_or_work), Driver(**how)
+    plan, driver = Plan.of(plan_or_work), Driver(workers, threads, executor, client, max_errors, progress, stop)
     if state(plan.work) != "finished":
         what = f"the run in {quoted_path(plan.work)} is not finished; resume it (--resume) first"
         raise MigrationError(plan.options.source, plan.options.destination, what)

@@ -6,10 +6,11 @@ depend on the size of the source, except for the walk.
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from time import monotonic
@@ -21,7 +22,7 @@ from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.job import Migrate, OnEvent
-from pressmark.migrate.options import Options, make_options
+from pressmark.migrate.options import Options, complete_options, layout_config, make_options, version_name
 from pressmark.migrate.planning.conflicts import (
     ConflictMember,
     NameRules,
@@ -62,7 +63,21 @@ def plan(
     destination: str | os.PathLike[str],
     *,
     to: str,
-    layout: Layout | str | Mapping[str, Any] | None = None,
+    layout: Layout | str | None = None,
+    source_kind: str | None = None,
+    source_layout: Layout | str | None = None,
+    source_options: Mapping[str, object] | None = None,
+    destination_options: Mapping[str, object] | None = None,
+    copy_mode: str = "auto",
+    verify: str = "copy",
+    move: bool = False,
+    replace: bool = False,
+    profile: str = "unix",
+    links: str = "refuse",
+    algorithms: Iterable[str] = ("sha512",),
+    improper: str = "skip",
+    drop_empty_directories: bool = False,
+    version: str | int | None = None,
     work: str | os.PathLike[str] | None = None,
     ids: Identifiers | None = None,
     column: str | None = None,
@@ -71,15 +86,31 @@ def plan(
     check_space: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
-    **how: Any,
 ) -> Plan:
     """Plan the path of each object of the source; nothing is written to the destination.
 
     :param source: the directory of a store
     :param destination: a directory that is empty or does not exist, or a store of the kind ``to`` and the same layout
     :param to: the kind of the destination: ``pairtree``, ``vitro``, ``ocfl`` or ``bags``
-    :param layout: a name, a layout or its configuration: required for an OCFL storage root, optional for a folder of
-        bags
+    :param layout: a layout or its name: required for an OCFL storage root, optional for a folder of bags;
+        :func:`pressmark.layout_from_config` returns the layout of a configuration
+    :param source_kind: the kind of the source, if it cannot be detected
+    :param source_layout: a layout or its name, if the source does not declare it
+    :param source_options: options for opening the source, by their names in Python, such as ``ignore``
+    :param destination_options: options for creating and opening the destination: ``prefix``, ``namespaces``,
+        ``identifiers``, ``content_paths``, ``user``, ``message``, …
+    :param copy_mode: how files are transferred: one of :data:`COPY_MODES`
+    :param verify: what is compared with the digests of the source: one of :data:`VERIFICATIONS`
+    :param move: remove sources after verification
+    :param replace: replace existing objects with different content
+    :param profile: the naming rules of the target system, see :mod:`pressmark.paths`
+    :param links: symbolic links in objects: one of :data:`LINKS`
+    :param algorithms: digest algorithms of new bags
+    :param improper: what happens to invalid objects of the source: one of :data:`IMPROPER`
+    :param drop_empty_directories: with ``move``, remove sources with empty directories, which the destination does not
+        support
+    :param version: the version of OCFL objects to migrate to other kinds of stores, such as ``v2``; :data:`None` for
+        the newest of each
     :param work: the work folder; :data:`None` for :func:`work_folder`
     :param ids: identifiers of the objects to migrate: a file (lines, CSV, JSON lines, Parquet) or any iterable;
         :data:`None` for all
@@ -90,15 +121,31 @@ def plan(
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` for one per core
     :param progress: objects and bytes that were read; its only stage is ``plan``
-    :param how: other :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
-        ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
-        ``algorithms``, ``improper``, ``drop_empty_directories``, ``version``
     :raises MigrationError: the plan is refused; ``refused`` is the file that lists the conflicts
     :raises StoreError: the source is not a store, or cannot be read
     :raises JobError: the work folder cannot be used, or another process uses it
     :raises LayoutConfigError: a layout is invalid
     """
-    options = make_options(source, destination, to=to, layout=layout, **how)
+    options = make_options(
+        source,
+        destination,
+        to=to,
+        layout=layout,
+        source_kind=source_kind,
+        source_layout=source_layout,
+        source_options=source_options,
+        destination_options=destination_options,
+        copy_mode=copy_mode,
+        verify=verify,
+        move=move,
+        replace=replace,
+        profile=profile,
+        links=links,
+        algorithms=algorithms,
+        improper=improper,
+        drop_empty_directories=drop_empty_directories,
+        version=version,
+    )
     return make_plan(
         options,
         work_folder(destination) if work is None else work,
@@ -115,11 +162,25 @@ def plan(
 def catch_up(
     before: Plan | str | os.PathLike[str],
     *,
+    layout: Layout | str | None = None,
+    source_kind: str | None = None,
+    source_layout: Layout | str | None = None,
+    source_options: Mapping[str, object] | None = None,
+    destination_options: Mapping[str, object] | None = None,
+    copy_mode: str | None = None,
+    verify: str | None = None,
+    move: bool | None = None,
+    replace: bool = True,
+    profile: str | None = None,
+    links: str | None = None,
+    algorithms: Iterable[str] | None = None,
+    improper: str | None = None,
+    drop_empty_directories: bool | None = None,
+    version: str | int | None = None,
     work: str | os.PathLike[str] | None = None,
     new_ids: IdentifierMap | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-    **how: Any,
 ) -> Plan:
     """Plan the migration of all changes in the source since a finished run.
 
@@ -131,7 +192,9 @@ def catch_up(
     :param new_ids: as for :func:`plan`; :data:`None` for the map of that run, if it had one
     :param threads: as for :func:`plan`
     :param progress: as for :func:`plan`
-    :param how: options that differ from that run, such as ``move``; ``replace`` is on
+    :param source_options: these options replace those of that run, and the others stay; likewise
+        ``destination_options``
+    :param move: as for :func:`plan`, with all other options; :data:`None` for the option of that run
     :raises MigrationError: the plan is refused, the run is not finished, its map is damaged, or the work folder of an
         earlier run is missing
     :raises JobError: rows or entries of a run are damaged, or the work folder cannot be used
@@ -144,12 +207,26 @@ def catch_up(
     if state(first.work) != "finished":
         what = f"the run in {quoted_path(first.work)} is not finished; resume it (--resume) first"
         raise MigrationError(first.options.source, first.options.destination, what)
-    of_before = asdict(first.options)
-    # Options of the stores that are not given again stay.
-    for name in ("source_options", "destination_options"):
-        if name in how:
-            how[name] = {**of_before[name], **(how[name] or {})}
-    options = make_options(**{**of_before, "replace": True, **how})
+    # Options that are not given stay.
+    given: dict[str, Any] = {
+        "layout": layout_config(layout),
+        "source_kind": source_kind,
+        "source_layout": layout_config(source_layout),
+        "source_options": _merged(first.options.source_options, source_options),
+        "destination_options": _merged(first.options.destination_options, destination_options),
+        "copy_mode": copy_mode,
+        "verify": verify,
+        "move": move,
+        "replace": replace,
+        "profile": profile,
+        "links": links,
+        "algorithms": None if algorithms is None else tuple(algorithms),
+        "improper": improper,
+        "drop_empty_directories": drop_empty_directories,
+        "version": None if version is None else version_name(version),
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    options = complete_options(dataclasses.replace(first.options, **given))
     with work_errors(first.work), work_errors(folder), IdentifierIndex(first.work) as index:
         return make_plan(
             options,
@@ -159,6 +236,10 @@ def catch_up(
             selection=PreviousRuns(first, index, options.version),
             progress=progress,
         )
+
+
+def _merged(before: Mapping[str, object], now: Mapping[str, object] | None) -> Mapping[str, object] | None:
+    return None if now is None else {**before, **now}
 
 
 def make_plan(
