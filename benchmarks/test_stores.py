@@ -18,7 +18,7 @@ import pytest
 from benchmarks.conftest import Measure
 from benchmarks.peers import environments, ocfl_stores
 from benchmarks.peers.environments import Unavailable
-from pressmark import stores
+from pressmark.stores.registry import store_class
 
 KINDS = ("pairtree", "ocfl", "vitro", "bags")
 OBJECTS, SIZES = 500, (1_000, 10_000)
@@ -57,10 +57,10 @@ class Objects:
 
     def create(self, path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
-        stores.store_class(self.kind).create(path, **OPTIONS.get(self.kind, {}))
+        store_class(self.kind).create(path, **OPTIONS.get(self.kind, {}))
 
     def open(self, path: Path | None = None) -> Any:
-        return stores.store_class(self.kind)(path or self.store, **({"user": USER} if self.kind == "ocfl" else {}))
+        return store_class(self.kind)(path or self.store, **({"user": USER} if self.kind == "ocfl" else {}))
 
     def check_content(self, path: Path) -> None:
         """Compare the last object of a store with its source."""

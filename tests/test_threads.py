@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-import pressmark
 from pressmark.fixity.copying import copy_files
+from pressmark.stores.registry import store_class
 from pressmark.threads import Cancelled, Threads, ordered_map, require_use
 
 
@@ -40,7 +40,7 @@ def objects(kind: str) -> Callable[[Path], Iterator[Any]]:
 
     def found(folder: Path) -> Iterator[Any]:
         layout = {"layout": "0003"} if kind == "ocfl" else {}
-        store = pressmark.stores.store_class(kind).create(folder / "store", **layout)
+        store = store_class(kind).create(folder / "store", **layout)
         (folder / "file").write_bytes(b"x")
         for number in range(20):
             store.put(f"id{number}", folder / "file")

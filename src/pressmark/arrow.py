@@ -428,13 +428,13 @@ class StringColumn:
 
     __slots__ = ("_chunks", "_count", "_kernels", "_null_count", "_threads")
 
-    def __init__(self, kernels: ModuleType, chunks: Iterable[Any], threads: int = 1) -> None:
+    def __init__(self, kernels: ModuleType, chunks: Iterable[object], threads: int = 1) -> None:
         """Create a column of chunks of ``kernels``; called by layouts.
 
         :param threads: maximum number of threads for concatenating the chunks
         """
         self._kernels = kernels
-        self._chunks = tuple(chunks)
+        self._chunks: tuple[Any, ...] = tuple(chunks)
         self._threads = threads
         self._count: int = sum(map(len, self._chunks))
         self._null_count: int = sum(chunk.null_count for chunk in self._chunks)
@@ -502,7 +502,7 @@ class StringColumn:
                 item = chunk.item(index)
                 yield None if item is None else item.decode("utf-8", "surrogateescape")
 
-    def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[Any, list[int]]]:
+    def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[object, list[int]]]:
         """Yield batches for ``kernels``, each with the indices of its nulls, which are empty items.
 
         :param items: the largest number of items in a batch
@@ -611,7 +611,7 @@ class PackedColumn:
         item: bytes = self.batch[index]
         return item
 
-    def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[Any, list[int]]]:
+    def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[object, list[int]]]:
         """Yield the whole block, regardless of its size: see :meth:`StringColumn.packed`."""
         if len(self):
             piece = self.batch if kernels is self.kernels else kernels.ByteColumn.from_buffers(*self.batch.buffers())

@@ -421,10 +421,10 @@ class BagInvalidError(BagError):
 
     kind = "bag-invalid"
 
-    def __init__(self, path: str | bytes, reason: str, report: Any) -> None:
+    def __init__(self, path: str | bytes, reason: str, report: object) -> None:
         super().__init__(path, reason)
         self.args = (path, reason, report)
-        self.report = report
+        self.report: Any = report
 
 
 class ProfileError(PressmarkError, ValueError):

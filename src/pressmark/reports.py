@@ -57,11 +57,12 @@ class Problem(NamedTuple):
     code: str | None = None
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Problem:
+    def from_record(cls, record: Mapping[str, object]) -> Problem:
         """Return the problem of a JSON object: the inverse of :meth:`record`."""
-        return cls(**{**record, "path": os.fsencode(record["path"])})
+        fields: dict[str, Any] = {**record}
+        return cls(**{**fields, "path": os.fsencode(fields["path"])})
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the problem as a JSON object. Bytes of the path that are not UTF-8 become surrogates.
 
         ``code`` is omitted if it is :data:`None`.
@@ -72,7 +73,7 @@ class Problem(NamedTuple):
         return record
 
 
-def counts_of(tally: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+def counts_of(tally: Mapping[tuple[str, str], int]) -> dict[str, object]:
     """Return ``errors``, ``warnings`` and ``kinds`` of a summary.
 
     :param tally: number of problems by kind and severity
@@ -218,7 +219,7 @@ class Report:
         """Add problems."""
         self.problems.extend(problems)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the summary as a JSON object: ``ok``, the number of problems by severity and kind, and the counts."""
         tally = Counter((problem.kind, problem.severity) for problem in self.problems)
         return {"ok": self.ok, **counts_of(tally), **self.counts}

@@ -20,7 +20,8 @@ from pressmark import html as pages, layout, stores
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.rich_tables import Table, tables_text
 from pressmark.cli.compare import DEFAULT_LAYOUTS
-from pressmark.compare import Probe, ProbeTimes, comparison as comparing
+from pressmark.compare import comparison as comparing
+from pressmark.compare.result import Probe, ProbeTimes
 
 from .conftest import Call, Run
 

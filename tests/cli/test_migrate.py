@@ -24,6 +24,7 @@ from pressmark.cli.common.progress import ProgressMode, ProgressOutput, Reporter
 from pressmark.cli.migrate.output import PHASES, conflict_text, row_text
 from pressmark.errors import JobError, ReportError
 from pressmark.jobs.workdir import LOCK, locked
+from pressmark.migrate import job
 from pressmark.migrate.entry import ROW_KEYS
 from pressmark.migrate.execution import run as running, verify as verifying
 from pressmark.migrate.planning import planner
@@ -864,7 +865,7 @@ def test_progress_is_reported(
 
 def test_every_phase_has_words() -> None:
     """Every phase of a migration has a label."""
-    assert list(PHASES) == ["", *migrate.PHASES]
+    assert list(PHASES) == ["", *job.PHASES]
 
 
 def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,22 +17,10 @@ import pytest
 
 import pressmark
 from pressmark import html as pages
-from pressmark.compare import (
-    CollisionGroup,
-    Collisions,
-    Comparison,
-    Costs,
-    Depth,
-    Example,
-    FanOut,
-    LayoutResult,
-    Occurrences,
-    Remark,
-    compare,
-    hashed_directories,
-)
+from pressmark.compare import Comparison, LayoutResult, compare, hashed_directories
 from pressmark.compare.remarks import REMARKS
 from pressmark.compare.report import check_report, find_defects, judge, page_text, safety_of
+from pressmark.compare.result import CollisionGroup, Collisions, Costs, Depth, Example, FanOut, Occurrences, Remark
 from pressmark.errors import ReportError
 from pressmark.layouts import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple, Layout
 

@@ -15,6 +15,8 @@ import pressmark
 from pressmark import bagit, fixity, jobs, stores
 from pressmark.errors import JobError
 from pressmark.jobs import Summary, WorkFolder
+from pressmark.jobs.run import run_chunk
+from pressmark.stores.registry import store_class
 from support.implementations import Implementation
 
 
@@ -152,7 +154,7 @@ def broken(kind: str, folder: Path) -> stores.Store:
     """Make a store with objects in several directories, some broken, and with stray files."""
     options: dict[str, Any] = {"namespaces": ["http://example.org/"]} if kind == "vitro" else {}
     layout = pressmark.layout("0003") if kind == "ocfl" else None
-    store = stores.store_class(kind).create(folder, layout, **options)
+    store = store_class(kind).create(folder, layout, **options)
     source = folder.parent / "given.txt"
     source.write_text("given")
     for number in range(12):
@@ -246,7 +248,7 @@ def test_jobs_use_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         work = WorkFolder.create(tmp_path / f"work{number}", job, chunks())
         started.clear()
         for chunk in work.chunks():
-            assert isinstance(jobs.run_chunk(job, chunk, work.for_workers(job)), jobs.Receipt)
+            assert isinstance(run_chunk(job, chunk, work.for_workers(job)), jobs.Receipt)
         # Another one at work besides ours.
         assert len(started) <= 1, job
 

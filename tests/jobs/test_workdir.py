@@ -18,9 +18,10 @@ import pytest
 
 from pressmark import jobs
 from pressmark.errors import JobError
-from pressmark.jobs import Chunk, ChunkBuilder, FailedChunk, Receipt, WorkFolder, run_chunk
-from pressmark.jobs.chunks import LEAST, PARTS, SMALL
-from pressmark.jobs.run import unseen
+from pressmark.jobs import Chunk, Receipt, WorkFolder
+from pressmark.jobs.chunks import LEAST, PARTS, SMALL, ChunkBuilder
+from pressmark.jobs.receipts import FailedChunk
+from pressmark.jobs.run import run_chunk, unseen
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, plan, work_folder

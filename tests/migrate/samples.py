@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pressmark import layout, stores
+from pressmark import layout
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.source import measure
 from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.stores import Store
+from pressmark.stores.registry import store_class
 
 #: Files of an object: names and bytes.
 Files = dict[str, bytes]
@@ -82,9 +83,9 @@ def make(kind: str, folder: Path, given: Mapping[str, Files], scratch: Path) -> 
     options: dict[str, Any] = {"layout": layout("0004")} if kind == "ocfl" else {}
     if kind in ("pairtree", "vitro"):
         options["durable"] = False
-    store = stores.store_class(kind).create(folder, **options)
+    store = store_class(kind).create(folder, **options)
     if kind == "ocfl":
-        store = stores.store_class(kind)(folder, durable=False)
+        store = store_class(kind)(folder, durable=False)
     for number, (identifier, files) in enumerate(given.items()):
         source = write(scratch / f"{kind}-{number}", files)
         store.put(identifier, source)

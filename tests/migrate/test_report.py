@@ -20,7 +20,7 @@ import pytest
 
 from pressmark import jobs, layout, migrate
 from pressmark.errors import JobError, MigrationError, ReportError
-from pressmark.migrate.entry import ROW_KEYS, Entry
+from pressmark.migrate.entry import ROW_KEYS, SOURCE_KEPT, Entry
 from pressmark.migrate.execution.run_result import FIRST, Outcome, Summary, outcome_of, summarize
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.planning.plan import write_record
@@ -100,7 +100,7 @@ def test_rows_in_short() -> None:
         *(row(f"o{number}") for number in range(3)),
         row("s", "exists_same"),
         row("r", mode="rename", verify="moved"),
-        row("k", error_code=migrate.SOURCE_KEPT, error="its source was kept"),
+        row("k", error_code=SOURCE_KEPT, error="its source was kept"),
         row("n", error="its times could not be kept"),
         row("m", "source_missing", started=""),
         row("l", "copy_failed", started="2026-11-22T10:00:50.000Z", seconds=1.5),
@@ -344,7 +344,7 @@ def test_the_page_says_everything(tmp_path: Path) -> None:
         *(row(f"f{number}", "copy_failed") for number in range(FIRST + 19)),
         row("full", "copy_failed", error_code="no-space"),
         row(HOSTILE, "source_invalid", id="new", error="why\u202e"),
-        row("k", error_code=migrate.SOURCE_KEPT, error="its source was kept: locked"),
+        row("k", error_code=SOURCE_KEPT, error="its source was kept: locked"),
         row("n", error="its times could not be kept"),
         row("x\udc80"),
     ]
@@ -428,7 +428,7 @@ def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
         ([row("a")], "good", "1 object was to be migrated. It is in the destination, and verified."),
         ([], "good", "The source has no objects to migrate."),
         (
-            [row("a"), row("b", error_code=migrate.SOURCE_KEPT, error="locked")],
+            [row("a"), row("b", error_code=SOURCE_KEPT, error="locked")],
             "attention",
             "and verified. The source of 1 object could not be removed; see below.",
         ),

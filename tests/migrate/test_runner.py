@@ -20,11 +20,13 @@ from pressmark.fs import durable
 from pressmark.migrate import workdir
 from pressmark.migrate.entry import SOURCE_KEPT
 from pressmark.migrate.execution import run as running, verify as verifying
+from pressmark.migrate.planning.plan import refuse_others
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
 from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
 from pressmark.stores.ocfl.writing import bulk_writer as ocfl_bulk_writer
+from pressmark.stores.registry import store_class
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 
@@ -205,7 +207,7 @@ def test_options_that_differ_are_named(pairtree: Path, tmp_path: Path) -> None:
         ({"source": "/new\nline", "copy_mode": "copy"}, r"copy mode was 'auto', now 'copy', source was '"),
     ):
         with pytest.raises(MigrationError) as caught:
-            migrate.refuse_others(plan, dataclasses.replace(options, **changed))
+            refuse_others(plan, dataclasses.replace(options, **changed))
         assert f"different options: {words}" in str(caught.value)
         assert str(caught.value).endswith("; use the same options or start a new migration")
         assert not set('{}"\n') & set(str(caught.value))
@@ -314,7 +316,7 @@ def test_a_destination_that_was_not_made_whole(pairtree: Path, tmp_path: Path) -
 def test_a_destination_that_was_being_made(source: Path, tmp_path: Path, kind: str) -> None:
     """A directory with only the files of an interrupted creation becomes the destination."""
     made(source, IDS[:2])
-    for name in map(os.fsdecode, stores.store_class(kind).unfinished_names):
+    for name in map(os.fsdecode, store_class(kind).unfinished_names):
         root = tmp_path / f"root-{name}"
         root.mkdir()
         if name in ("extensions", "file_storage_pressmark"):

@@ -15,6 +15,7 @@ from pressmark.errors import MigrationError
 from pressmark.migrate.entry import SOURCE_KEPT, Entry
 from pressmark.stores.ocfl.local.local_changes import LocalChanges
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.registry import store_class
 
 from .stores_to_migrate import contents, known_rows, layout_or_none, made, refused, warnings
 
@@ -218,7 +219,7 @@ def test_one_changed_file_of_many_is_stored_alone(
     if not has_renameat2:
         monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
     files = {f"sub{number % 7}/{number}.txt": b"%d" % number for number in range(1000)}
-    store = stores.store_class(kind).create(source, **{"durable": False} if kind == "pairtree" else {})
+    store = store_class(kind).create(source, **{"durable": False} if kind == "pairtree" else {})
     store.put("aa1", given_tree(tmp_path / "given", files))
     first, _ = ran(migrate.plan(source, tmp_path / "new", to="ocfl", layout="0003"))
     files["sub0/7.txt"] = b"changed"

@@ -20,6 +20,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import PressmarkError
 from pressmark.reports import Problem
+from pressmark.stores.registry import store_class
 
 NOBODY = 65534
 # Unreadable files and directories, and directories without search or without list permission.
@@ -35,7 +36,7 @@ def build(kind: str, folder: Path) -> Path:
     (source / "sub" / "two").write_bytes(b"2")
     base = folder / "store"
     layout = pressmark.layout("0004") if kind == "ocfl" else None
-    store = stores.store_class(kind).create(base, layout, **OPTIONS.get(kind, {}))
+    store = store_class(kind).create(base, layout, **OPTIONS.get(kind, {}))
     for identifier in ("xabcd", "xabcdef"):
         store.put(identifier, source / "one" if kind == "vitro" else source)
     paths = [record.path for record in store.objects()]

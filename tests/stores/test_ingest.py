@@ -17,6 +17,7 @@ from pressmark import stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
 from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer, walked_store
+from pressmark.stores.registry import store_class
 from support.copies import count_copies
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
@@ -26,7 +27,7 @@ Result = IngestResult[StoreObject]
 
 def created(kind: str, folder: Path, **options: Any) -> Store:
     layout = pressmark.layout("0002") if kind == "ocfl" else None
-    return stores.store_class(kind).create(folder, layout, **options)
+    return store_class(kind).create(folder, layout, **options)
 
 
 def content(store: Store, identifier: str) -> dict[str, bytes]:

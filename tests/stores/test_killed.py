@@ -17,6 +17,7 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.stores import Store
+from pressmark.stores.registry import store_class
 from support.effort import repeats
 from support.implementations import Implementation
 from support.trees import write
@@ -59,7 +60,7 @@ def created(kind: str, folder: Path) -> Store:
         options["namespaces"] = ["http://example.org/"]
     if kind == "ocfl":
         options["layout"] = pressmark.layout("0003")
-    return stores.store_class(kind).create(folder, **options)
+    return store_class(kind).create(folder, **options)
 
 
 def state(store: Store) -> State:

@@ -17,6 +17,7 @@ from pressmark.errors import StoreError
 from pressmark.progress_event import EventListener
 from pressmark.reports import Report
 from pressmark.stores import RepairStep, Store
+from pressmark.stores.registry import store_class
 from support.trees import snapshot, write
 
 FILES = {"a.txt": b"first", "sub/b.txt": b"second" * 1000, "sub/same.txt": b"first"}
@@ -25,7 +26,7 @@ KINDS = ["ocfl", "bags"]
 
 def created(kind: str, folder: Path, **options: Any) -> Store:
     layout = pressmark.layout("0002") if kind == "ocfl" else None
-    return stores.store_class(kind).create(folder, layout, **options)
+    return store_class(kind).create(folder, layout, **options)
 
 
 @pytest.fixture(params=KINDS)

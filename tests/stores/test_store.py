@@ -24,6 +24,7 @@ from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_err
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, problem
+from pressmark.stores.registry import store_class
 from support.trees import write
 
 
@@ -47,7 +48,7 @@ def test_signs(tmp_path: Path, files: dict[str, bytes | None], kind: str) -> Non
 def test_classes_of_the_kinds(tmp_path: Path) -> None:
     """The package exports the class of each kind, and imports it on first use."""
     classes = [stores.PairtreeStore, stores.VitroStore, stores.OcflRoot, stores.BagFolder]
-    assert classes == [stores.store_class(kind) for kind in stores.KINDS]
+    assert classes == [store_class(kind) for kind in stores.KINDS]
     assert isinstance(stores.create("pairtree", tmp_path / "store"), stores.PairtreeStore)
     with pytest.raises(AttributeError, match="has no attribute 'TapeStore'"):
         stores.TapeStore  # noqa: B018
@@ -402,7 +403,7 @@ def test_many_removals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: st
 def test_an_identifier_of_another_type(tmp_path: Path, kind: Any, wrong: Any) -> None:
     """Every call that takes an identifier names the types that it accepts."""
     options = {"layout": pressmark.layout("0003")} if kind == "ocfl" else {}
-    store = stores.store_class(kind).create(tmp_path / "store", **options)
+    store = store_class(kind).create(tmp_path / "store", **options)
     message = f"identifier: expected str or bytes, not {type(wrong).__name__}"
     for call in (store.get, store.find, store.delete):
         with pytest.raises(TypeError, match=message):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pressmark import stores
+from pressmark.stores.registry import store_class
 from support.trees import write
 
 KINDS = ("pairtree", "vitro", "ocfl", "bags")
@@ -27,7 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def make_store(kind: str, path: Path, objects: Mapping[str, Mapping[str, bytes]]) -> Path:
     """Create a store with these objects, given as files by name; of a Vitro object only the first file is stored."""
-    store = stores.store_class(kind).create(path, **OPTIONS[kind])
+    store = store_class(kind).create(path, **OPTIONS[kind])
     for number, (identifier, files) in enumerate(objects.items()):
         source = path.parent / f"{path.name}-source-{number}"
         names = list(files)[:1] if kind == "vitro" else files

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from pressmark import PressmarkError, bagit, stores
+from pressmark import PressmarkError, bagit
+from pressmark.stores.registry import store_class
 from support.trees import write
 from ways.stores import OPTIONS
 
@@ -53,7 +54,7 @@ def put(kind: str) -> Callable[[Path, Path], object]:
     """Return a call that puts one object."""
 
     def run(source: Path, out: Path) -> None:
-        stores.store_class(kind).create(out, **OPTIONS[kind]).put("x", source)
+        store_class(kind).create(out, **OPTIONS[kind]).put("x", source)
 
     return run
 
@@ -62,7 +63,7 @@ def put_many(kind: str) -> Callable[[Path, Path], object]:
     """Return a call that puts several objects."""
 
     def run(source: Path, out: Path) -> None:
-        with stores.store_class(kind).create(out, **OPTIONS[kind]).ingest() as ingest:
+        with store_class(kind).create(out, **OPTIONS[kind]).ingest() as ingest:
             for number in range(4):
                 ingest.put(f"x{number}", source)
 

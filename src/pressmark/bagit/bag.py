@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing
@@ -48,13 +48,13 @@ class Bag(BagTags):
     A bag in an archive is not changed: :meth:`update` and :meth:`complete` raise :class:`~pressmark.errors.BagError`.
     """
 
-    def __init__(self, *content: Any) -> None:
+    def __init__(self, *content: object) -> None:
         if len(content) < 2:
             arguments = ", ".join(map(repr, content))
             raise TypeError(
                 f"Bag({arguments}): call pressmark.bagit.open(path), or pressmark.bagit.make_bag(directory)"
             )
-        super().__init__(*content)
+        super().__init__(*cast("tuple[Any, ...]", content))
 
     @classmethod
     def of_new(cls, path: bytes, algorithms: Iterable[str], info: BagInfo) -> Bag:

@@ -50,7 +50,7 @@ class ValidateBags:
         if self.links not in LINKS:
             raise ValueError(f"links={self.links!r}: expected {' or '.join(LINKS)}")
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the parameters that determine the output, as JSON values."""
         # Absent at their defaults: the key of a run includes the parameters.
         absent = {"links": "inside", "profile": None}

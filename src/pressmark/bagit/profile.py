@@ -120,7 +120,7 @@ class Profile:
     source: str
     identifier: str
     version: str
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     elements: tuple[Element, ...]
     accept_bagit_version: tuple[str, ...]
     manifests_required: tuple[str, ...] | None = None
@@ -162,7 +162,7 @@ class Profile:
         :raises ProfileError: the data is not JSON, or a malformed profile
         """
 
-        def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        def pairs(found: list[tuple[str, Any]]) -> dict[str, object]:
             document = dict(found)
             if len(document) < len(found):
                 names = [name for name, _ in found]
@@ -387,7 +387,7 @@ class _Reader:
         serialization, accepted = self._serialization(content)
         return Profile(
             source=self._source,
-            identifier=about[IDENTIFIER],
+            identifier=str(about[IDENTIFIER]),
             version=version,
             about=about,
             elements=tuple(self._elements(content)),
@@ -411,7 +411,7 @@ class _Reader:
     def _refuse(self, reason: str) -> NoReturn:
         raise ProfileError(self._source, reason)
 
-    def _about(self, content: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    def _about(self, content: dict[str, object]) -> tuple[dict[str, object], str]:
         about = content.get(INFO)
         if not isinstance(about, dict):
             self._refuse(f"{INFO} not found; add the metadata of the profile")
@@ -427,7 +427,7 @@ class _Reader:
             self._refuse(f"unsupported BagIt-Profile-Version {quoted_value(version)}; expected {', '.join(VERSIONS)}")
         return about, version
 
-    def _elements(self, content: dict[str, Any]) -> Iterator[Element]:
+    def _elements(self, content: dict[str, object]) -> Iterator[Element]:
         section = content.get(BAG_INFO, {})
         if not isinstance(section, dict):
             self._refuse(f"{BAG_INFO} is not an object that maps labels to parameters")
@@ -458,13 +458,13 @@ class _Reader:
                 description=description,
             )
 
-    def _truth(self, mapping: dict[str, Any], name: str, default: bool, where: str = "") -> bool:
+    def _truth(self, mapping: dict[str, object], name: str, default: bool, where: str = "") -> bool:
         value = mapping.get(name, default)
         if not isinstance(value, bool):
             self._refuse(f"{where}{name} is {quoted_value(value)}; expected true or false, without quotes")
         return value
 
-    def _list(self, mapping: dict[str, Any], name: str, where: str = "") -> tuple[str, ...] | None:
+    def _list(self, mapping: dict[str, object], name: str, where: str = "") -> tuple[str, ...] | None:
         if name not in mapping:
             return None
         value = mapping[name]
@@ -489,7 +489,7 @@ class _Reader:
             if fault is not None:
                 self._refuse(f"{name} contains {quoted(path)}: {fault}")
 
-    def _accepted_versions(self, content: dict[str, Any]) -> tuple[str, ...]:
+    def _accepted_versions(self, content: dict[str, object]) -> tuple[str, ...]:
         versions = self._list(content, "Accept-BagIt-Version")
         if not versions:
             self._refuse("Accept-BagIt-Version is missing or empty; specify at least one version")
@@ -498,7 +498,7 @@ class _Reader:
                 self._refuse(f"Accept-BagIt-Version contains {quoted(version)}; expected versions such as 1.0")
         return versions
 
-    def _serialization(self, content: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    def _serialization(self, content: dict[str, object]) -> tuple[str, tuple[str, ...]]:
         serialization = content.get("Serialization", "optional")
         if serialization not in _SERIALIZATIONS:
             self._refuse(f"Serialization is {quoted_value(serialization)}; expected {', '.join(_SERIALIZATIONS)}")

@@ -223,7 +223,7 @@ def compare_command(
         output.errors += sum(not one.ok for one in comparison.layouts) + comparison.unreadable
         found = judge(comparison)
         if as_json:
-            summary = comparison.record()
+            summary: dict[str, Any] = comparison.record()
             for record in summary.pop("layouts"):
                 output.record(record)
             output.summary({**summary, "verdict": found.record()})

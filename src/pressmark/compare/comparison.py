@@ -18,7 +18,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.compare import metrics
 from pressmark.compare.distinct import DistinctIdentifiers
@@ -41,6 +41,7 @@ from pressmark.compare.result import (
 from pressmark.layouts import DirectClean, HashAndIdNTuple, Layout, Pairtree, Vitro, layout
 from pressmark.layouts.blocks import (
     Block,
+    IdentifierSource,
     MappedBlock,
     failure_reason,
     identifier_blocks,
@@ -55,6 +56,9 @@ from pressmark.summaries import html_table, text_table
 from pressmark.tabular.formats import Crlf
 from pressmark.threads import Threads, resolve_threads
 from pressmark.version import __version__
+
+if TYPE_CHECKING:
+    from pressmark.stores import Store
 
 __all__ = ["MEMORY", "Comparison", "OnEvent", "compare", "unique_names"]
 
@@ -111,7 +115,7 @@ class Comparison(ComparisonData):
 
 
 def compare(
-    ids: Any,
+    ids: IdentifierSource | Store,
     layouts: Sequence[Layout | str],
     *,
     names: Sequence[str | None] | None = None,
@@ -254,7 +258,7 @@ def _call(step: Callable[[], object]) -> object:
     return step()
 
 
-def _describe_machine() -> dict[str, Any]:
+def _describe_machine() -> dict[str, object]:
     """Return the properties of this machine and build that affect measurements."""
     return {
         "system": platform.system(),
@@ -302,12 +306,13 @@ class _Source:
     :ivar unreadable: number of objects that were skipped because their identifiers cannot be read
     """
 
-    def __init__(self, ids: Any) -> None:
+    def __init__(self, ids: IdentifierSource | Store) -> None:
         self.unreadable = 0
         # Recognised by its method: importing the stores would cost more than most comparisons.
-        self.items = self._of_store(ids) if hasattr(ids, "objects") else ids
+        is_store = hasattr(ids, "objects")
+        self.items = self._of_store(cast("Store", ids)) if is_store else cast("IdentifierSource", ids)
 
-    def _of_store(self, store: Any) -> Iterator[str]:
+    def _of_store(self, store: Store) -> Iterator[str]:
         for found in store.objects():
             if found.id is None:
                 self.unreadable += 1

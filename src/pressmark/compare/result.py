@@ -55,7 +55,7 @@ _SHOWN = 1000
 class _Recorded:
     """A dataclass that is written to JSON field by field."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the JSON representation."""
         return {one.name: _plain(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
 
@@ -463,7 +463,7 @@ class LayoutResult(_Recorded):
 
     name: str
     layout: str
-    config: Mapping[str, Any]
+    config: Mapping[str, object]
     mapped: int = 0
     unmapped: Occurrences = Occurrences()
     collisions: Collisions = Collisions()
@@ -531,7 +531,7 @@ class ComparisonData(_Recorded):
     seconds: float = 0.0
     spilled: int = 0
     threads: int = 1
-    machine: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, object] = field(default_factory=dict)
     made: str = ""
     repeated: int = 0
     distinct: int = 0
@@ -544,6 +544,6 @@ class ComparisonData(_Recorded):
         """Whether at least one layout gives every identifier a unique path."""
         return any(one.ok for one in self.layouts)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the JSON representation of the whole comparison."""
         return {"format": FORMAT, **super().record(), "ok": self.ok}

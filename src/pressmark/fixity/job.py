@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from pressmark.errors import JobError
 from pressmark.fixity.algorithms import algorithm_names
@@ -57,7 +56,7 @@ class HashFiles:
         object.__setattr__(self, "exclude", tuple(exclude))
         glob_matcher(self.exclude)  # raises ValueError
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the parameters of the job, as JSON values."""
         parameters = {**asdict(self), "algorithms": list(self.algorithms)}
         # Omitted by default, so that runs started before the parameter existed can be resumed.

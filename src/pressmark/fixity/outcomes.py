@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pressmark.fs.file_errors import message_of
 
@@ -15,6 +15,7 @@ __all__ = [
     "Content",
     "FileRange",
     "Outcome",
+    "Readable",
     "failed_outcome",
     "not_written",
     "require_written",
@@ -87,6 +88,12 @@ class FileRange(NamedTuple):
     size: int
 
 
+class Readable(Protocol):
+    """A file that is open in binary mode, such as an upload or :class:`io.BytesIO`."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
 class Content:
     """Content that is not in a file, as a source to hash or copy. It is read in the calling thread.
 
@@ -97,8 +104,8 @@ class Content:
 
     __slots__ = ("data", "name")
 
-    def __init__(self, data: Any, name: str | bytes = b"") -> None:
-        self.data = data
+    def __init__(self, data: bytes | bytearray | memoryview | Readable, name: str | bytes = b"") -> None:
+        self.data: Any = data
         self.name = name
 
     def blocks(self, size: int) -> Iterator[memoryview]:

@@ -14,10 +14,7 @@ from pressmark.lazy import face
 
 if TYPE_CHECKING:
     from pressmark.jobs.chunks import (
-        BYTES as BYTES,
-        FILES as FILES,
         Chunk as Chunk,
-        ChunkBuilder as ChunkBuilder,
     )
     from pressmark.jobs.executors import (
         DaskClient as DaskClient,
@@ -26,22 +23,15 @@ if TYPE_CHECKING:
         run_executor as run_executor,
         run_local as run_local,
     )
-    from pressmark.jobs.receipts import FailedChunk as FailedChunk, Receipt as Receipt, Summary as Summary
-    from pressmark.jobs.run import (
-        OnReceipt as OnReceipt,
-        RunOptions as RunOptions,
-        Stop as Stop,
-        run_chunk as run_chunk,
-    )
+    from pressmark.jobs.receipts import Receipt as Receipt, Summary as Summary
     from pressmark.jobs.workdir import Job as Job, WorkFolder as WorkFolder, job_key as job_key
 
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
-        ".chunks": "BYTES FILES Chunk ChunkBuilder",
+        ".chunks": "Chunk",
         ".executors": "DaskClient dask_client run_dask run_executor run_local",
-        ".receipts": "FailedChunk Receipt Summary",
-        ".run": "OnReceipt RunOptions Stop run_chunk",
+        ".receipts": "Receipt Summary",
         ".workdir": "Job WorkFolder job_key",
     },
 )

@@ -18,12 +18,12 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from itertools import islice
 from multiprocessing.connection import wait
 from time import monotonic
-from typing import Any, Protocol, Self, Unpack
+from typing import Any, Protocol, Self
 
 import pressmark.threads
 from pressmark.errors import JobError
 from pressmark.jobs.receipts import Summary
-from pressmark.jobs.run import RunOptions, run
+from pressmark.jobs.run import OnReceipt, RunOptions, Stop, run
 from pressmark.jobs.workdir import Job, OnProgress, WorkFolder
 from pressmark.threads import resolve_threads
 
@@ -55,7 +55,16 @@ class DaskClient(Protocol):
 
 
 def run_local(
-    job: Job, work: WorkFolder, workers: int | None = None, threads: bool = False, **options: Unpack[RunOptions]
+    job: Job,
+    work: WorkFolder,
+    workers: int | None = None,
+    threads: bool = False,
+    *,
+    window: int = 4,
+    on_receipt: OnReceipt | None = None,
+    on_progress: OnProgress | None = None,
+    max_errors: int | None = None,
+    stop: Stop | None = None,
 ) -> Summary:
     """Run the chunks that have no receipt on this machine, in processes or threads.
 
@@ -65,21 +74,29 @@ def run_local(
     :param workers: number of workers; :data:`None` for one per core
     :param threads: use threads of this process: equally fast for jobs that wait for disks or run native code, without
         the 0.2 seconds that processes take to start
-    :param options: see :class:`RunOptions <pressmark.jobs.RunOptions>`
+    :param window: chunks submitted at a time, per worker
+    :param on_receipt: called with each receipt, in the calling thread
+    :param on_progress: called about twice per second with the number and total size of items that the running chunks
+        have processed
+    :param max_errors: stop when more items or chunks than this have failed in this call
+    :param stop: called several times a second; no chunk is submitted after it has returned :data:`True`
     :raises JobError: the run cannot start or continue, or another scheduler is running it
     :raises KeyboardInterrupt: immediately, and the next run repeats the running chunks; with several threads, after the
         running chunks have ended, or at the second interrupt
     """
+    options = RunOptions(
+        window=window, on_receipt=on_receipt, on_progress=on_progress, max_errors=max_errors, stop=stop
+    )
     count = resolve_threads(workers)
     busy = sum(1 for _chunk in islice(work.remaining(), max(2, count)))
     if threads and min(count, busy) < 2:
         # More chunks would run before the first receipt is read.
-        options["window"] = min(1, options.get("window", 1))
-        return run_executor(job, work, _Inline(options.get("on_progress")), 1, **options)
+        options["window"] = min(1, window)
+        return _run(job, work, _Inline(on_progress), 1, options)
     if threads:
         executor = ThreadPoolExecutor(count, "pressmark-job")
         try:
-            return run_executor(job, work, executor, count, **options)
+            return _run(job, work, executor, count, options)
         finally:
             executor.shutdown(cancel_futures=True)
     share = max(1, resolve_threads(None) // max(1, min(count, busy)))
@@ -88,23 +105,41 @@ def run_local(
 
 
 def run_executor(
-    job: Job, work: WorkFolder, executor: Executor, workers: int, **options: Unpack[RunOptions]
+    job: Job,
+    work: WorkFolder,
+    executor: Executor,
+    workers: int,
+    *,
+    window: int = 4,
+    on_receipt: OnReceipt | None = None,
+    on_progress: OnProgress | None = None,
+    max_errors: int | None = None,
+    stop: Stop | None = None,
 ) -> Summary:
     """Run the chunks that have no receipt with any executor: see :func:`run_local`.
 
     :param executor: an executor, for example ``mpi4py.futures.MPIPoolExecutor``; only its ``submit`` is called
     :param workers: number of workers of the executor
+    :param window: as for :func:`run_local`; so are all parameters from here on
     :raises JobError: the run cannot start or continue, the executor broke, or another scheduler is running it
     """
-
-    def renew() -> None:
-        raise JobError("executor", "the executor is broken; run again with a new one (finished chunks are kept)")
-
-    return run(job, work, executor, workers, renew=renew, **options)
+    options = RunOptions(
+        window=window, on_receipt=on_receipt, on_progress=on_progress, max_errors=max_errors, stop=stop
+    )
+    return _run(job, work, executor, workers, options)
 
 
 def run_dask(
-    job: Job, work: WorkFolder, client: DaskClient, workers: int | None = None, **options: Unpack[RunOptions]
+    job: Job,
+    work: WorkFolder,
+    client: DaskClient,
+    workers: int | None = None,
+    *,
+    window: int = 4,
+    on_receipt: OnReceipt | None = None,
+    on_progress: OnProgress | None = None,
+    max_errors: int | None = None,
+    stop: Stop | None = None,
 ) -> Summary:
     """Run the chunks that have no receipt on a Dask cluster: see :func:`run_local <pressmark.jobs.run_local>`.
 
@@ -113,10 +148,23 @@ def run_dask(
 
     :param client: a :class:`distributed.Client`, for example from :func:`dask_client`; it is not closed
     :param workers: chunks run at a time; :data:`None` for the number of threads of the cluster
+    :param window: as for :func:`run_local <pressmark.jobs.run_local>`; so are all parameters from here on
     :raises JobError: the run cannot start or continue, the Dask scheduler was lost, or another scheduler is running it
     """
     executor = _Dask(client)
-    return run_executor(job, work, executor, executor.workers() if workers is None else workers, **options)
+    options = RunOptions(
+        window=window, on_receipt=on_receipt, on_progress=on_progress, max_errors=max_errors, stop=stop
+    )
+    return _run(job, work, executor, executor.workers() if workers is None else workers, options)
+
+
+def _run(job: Job, work: WorkFolder, executor: Executor, workers: int, options: RunOptions) -> Summary:
+    """Run the chunks that have no receipt with an executor that is not renewed."""
+
+    def renew() -> None:
+        raise JobError("executor", "the executor is broken; run again with a new one (finished chunks are kept)")
+
+    return run(job, work, executor, workers, renew=renew, **options)
 
 
 class _Inline(Executor):

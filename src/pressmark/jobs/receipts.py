@@ -54,7 +54,7 @@ class Receipt:
         """Return the seconds since ``started``, a value of :func:`time.monotonic`."""
         return round(monotonic() - started, 6)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the receipt as a JSON object."""
         return {**asdict(self), "by_status": dict(sorted(self.by_status.items()))}
 
@@ -64,7 +64,7 @@ class Receipt:
         return json.dumps({**record, "crc32": _sum(record)}, separators=(",", ":")).encode() + b"\n"
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Receipt:
+    def from_record(cls, record: Mapping[str, object]) -> Receipt:
         """Return the receipt of a JSON object, the inverse of :meth:`record`.
 
         :raises ValueError: the object is not a receipt
@@ -74,9 +74,10 @@ class Receipt:
         for name, types in _TYPES.items():
             if type(record[name]) not in types:
                 raise ValueError(f"invalid receipt: {name} is {record[name]!r}")
-        if any(type(count) is not int for count in record["by_status"].values()):
+        fields: dict[str, Any] = {**record}
+        if any(type(count) is not int for count in fields["by_status"].values()):
             raise ValueError("invalid receipt: by_status has a value that is not a number")
-        return cls(**record)
+        return cls(**fields)
 
     @classmethod
     def parse(cls, text: builtins.bytes) -> Receipt:
@@ -221,6 +222,6 @@ class Summary(NamedTuple):
         """Whether every chunk has a receipt and no item failed."""
         return self.complete and not self.errors
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the summary as a JSON object."""
         return {"ok": self.ok, **self._asdict(), "failed": [one._asdict() for one in self.failed]}

@@ -39,15 +39,7 @@ Stop = Callable[[], bool]
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of :func:`run_local`, :func:`run_executor` and :func:`run_dask`, all optional.
-
-    :ivar window: chunks submitted at a time, per worker (default 4)
-    :ivar on_receipt: called with each receipt, in the calling thread
-    :ivar on_progress: called about twice per second with the number and total size of items that the running chunks
-        have processed
-    :ivar max_errors: stop when more items or chunks than this have failed in this call
-    :ivar stop: called several times a second; no chunk is submitted after it has returned :data:`True`
-    """
+    """The options of a run: see :func:`pressmark.jobs.run_local`."""
 
     window: int
     on_receipt: OnReceipt | None

@@ -17,6 +17,7 @@ removed at the end.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -75,7 +76,7 @@ class Job(Protocol):
         """Run a chunk. Another process may run the same chunk at the same time, or may have run part of it before."""
 
 
-def job_key(kind: str, parameters: Mapping[str, Any], version: int = 1) -> str:
+def job_key(kind: str, parameters: Mapping[str, object], version: int = 1) -> str:
     """Return the key of a job. Jobs whose output may differ have different keys.
 
     :param kind: a word that identifies the job
@@ -131,13 +132,14 @@ class WorkFolder:
     :ivar version: version of pressmark that created it
     """
 
-    def __init__(self, path: Path, run: Mapping[str, Any], attempt: str | None = None) -> None:
+    def __init__(self, path: Path, run: Mapping[str, object], attempt: str | None = None) -> None:
+        fields: dict[str, Any] = {**run}
         self.path = path
-        self.job_key: str = run["job_key"]
-        self.plan_sha256: str = run["plan_sha256"]
-        self.parameters: dict[str, Any] = dict(run["parameters"])
-        self.version: str = run["version"]
-        self._nonce: str = run["nonce"]
+        self.job_key: str = fields["job_key"]
+        self.plan_sha256: str = fields["plan_sha256"]
+        self.parameters: dict[str, Any] = dict(fields["parameters"])
+        self.version: str = fields["version"]
+        self._nonce: str = fields["nonce"]
         self._attempt = attempt
         self._held = 0
         self._on_progress: OnProgress | None = None
@@ -154,7 +156,7 @@ class WorkFolder:
         path: str | os.PathLike[str],
         job: Job,
         chunks: Iterable[Chunk],
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> WorkFolder:
         """Create the work folder of a run, and write its plan.
 
@@ -247,7 +249,7 @@ class WorkFolder:
         work._on_progress = on_progress
         return work
 
-    def check(self, job: Job, parameters: Mapping[str, Any] | None = None) -> None:
+    def check(self, job: Job, parameters: Mapping[str, object] | None = None) -> None:
         """Check that a job is the one that the run was started with.
 
         :param parameters: as for :meth:`create`
@@ -367,7 +369,7 @@ class WorkFolder:
             if receipt is not None:
                 yield receipt
 
-    def failures(self, receipt: Receipt) -> Iterator[dict[str, Any]]:
+    def failures(self, receipt: Receipt) -> Iterator[dict[str, object]]:
         """Yield the records of the items that failed in a chunk, in order."""
         if receipt.errors and receipt.output is not None:
             with open_regular(self.output_path(f"{receipt.output.rpartition('.')[0]}.errors.jsonl")) as lines:
@@ -380,7 +382,7 @@ class WorkFolder:
         """
         stored = receipt
         if receipt.output is not None:
-            stored = Receipt(**{**receipt.record(), "output": self._name(receipt.output)})
+            stored = dataclasses.replace(receipt, output=self._name(receipt.output))
         path = self.path / RECEIPTS / f"{receipt.chunk}.json"
         if not write_new(path, stored.text()):
             first = self.receipt(receipt.chunk)

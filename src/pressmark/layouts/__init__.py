@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts.base import (
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from pressmark.layouts.pairtree import Pairtree as Pairtree, clean as clean, unclean as unclean
     from pressmark.layouts.streams import LineCounts as LineCounts
     from pressmark.layouts.vitro import Vitro as Vitro
+
+#: The value of a parameter of a layout.
+ParameterValue: TypeAlias = "str | int | bool | Sequence[str | int] | Mapping[str, str] | Callable[[str], str] | None"
 
 __all__, __getattr__, __dir__ = face(
     __name__,
@@ -138,7 +141,7 @@ def find_with_settings(text: str) -> tuple[type[Layout], list[str]]:
     return find_layout(name), _NEXT_SETTING.split(settings) if colon else []
 
 
-def layout(name: str, **parameters: Any) -> Layout:
+def layout(name: str, **parameters: ParameterValue) -> Layout:
     """Return the layout ``name``, an official name or a four-digit alias.
 
     The name may have parameters as on the command line, with the keys of the specification.
@@ -169,7 +172,7 @@ def as_layout(value: Layout | str | None) -> Layout | None:
     return layout(value)
 
 
-def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any) -> Layout:
+def layout_from_config(config: str | os.PathLike[str] | Mapping[str, object], **overrides: ParameterValue) -> Layout:
     """Return the layout that an OCFL extension's ``config.json`` describes.
 
     The key ``extensionName`` determines the layout. For 0011 the keys of gocfl are accepted, with a

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError, quoted, quoted_value
@@ -46,7 +46,8 @@ __all__ = [
 LARGEST_INTEGER = 2**31 - 1
 
 #: The default of a required parameter.
-REQUIRED = "<required>"
+REQUIRED: Any = "<required>"
+Value = TypeVar("Value")
 
 
 def camel_case(name: str) -> str:
@@ -70,23 +71,23 @@ def unknown_key(key: str, known: Iterable[str]) -> LayoutConfigError:
     return LayoutConfigError(key, f"unknown parameter; {allowed}")
 
 
-class Check:
+class Check(Generic[Value]):
     """The check of a parameter's value: a call returns the value (hashable) or raises ``LayoutConfigError``."""
 
     #: The allowed values, for messages and ``pressmark layouts``.
     allowed: str = ""
 
-    def __call__(self, key: str, value: Any) -> Any:
+    def __call__(self, key: str, value: object) -> Value:
         raise NotImplementedError
 
-    def from_text(self, key: str, text: str) -> Any:
+    def from_text(self, key: str, text: str) -> object:
         """Return the value of ``text`` on a command line, which is JSON unless a subclass reads it differently."""
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise self.refusal(key, text) from None
 
-    def to_json(self, value: Any) -> Any:
+    def to_json(self, value: Value) -> object:
         """Return ``value`` as in a configuration file."""
         return value
 
@@ -95,7 +96,7 @@ class Check:
         return LayoutConfigError(key, f"{quoted_value(value)} is not {self.allowed}")
 
 
-class Integer(Check):
+class Integer(Check[int]):
     """An integer; not a boolean.
 
     :ivar first: the least value
@@ -107,24 +108,24 @@ class Integer(Check):
         self.last = last
         self.allowed = f"an integer from {first} to {last}"
 
-    def __call__(self, key: str, value: Any) -> int:
+    def __call__(self, key: str, value: object) -> int:
         if type(value) is not int or not self.first <= value <= self.last:
             raise self.refusal(key, value)
         return value
 
 
-class Boolean(Check):
+class Boolean(Check[bool]):
     """``true`` or ``false``."""
 
     allowed = "true or false"
 
-    def __call__(self, key: str, value: Any) -> bool:
+    def __call__(self, key: str, value: object) -> bool:
         if type(value) is not bool:
             raise self.refusal(key, value)
         return value
 
 
-class Text(Check):
+class Text(Check[str]):
     """A string that UTF-8 can encode.
 
     :ivar empty: whether it may be empty
@@ -138,7 +139,7 @@ class Text(Check):
         if self.without:
             self.allowed += f" without {', '.join(self.without.values())}"
 
-    def __call__(self, key: str, value: Any) -> str:
+    def __call__(self, key: str, value: object) -> str:
         if not isinstance(value, str) or not (value or self.empty) or any(c in value for c in self.without):
             raise self.refusal(key, value)
         try:
@@ -168,13 +169,13 @@ class Choice(Text):
         self.choices = tuple(choices)
         self.allowed = f"one of {', '.join(choices)}"
 
-    def __call__(self, key: str, value: Any) -> str:
+    def __call__(self, key: str, value: object) -> str:
         if not isinstance(value, str) or value not in self.choices:
             raise self.refusal(key, value)
         return value
 
 
-def parameter(check: Check, doc: str, default: Any = REQUIRED) -> Any:
+def parameter(check: Check[Value], doc: str, default: Value = REQUIRED) -> Value:
     """Declare a field of a layout's dataclass.
 
     :param check: the check of its values
@@ -201,8 +202,8 @@ class Parameter:
 
     name: str
     key: str
-    default: Any
-    check: Check
+    default: object
+    check: Check[object]
     doc: str
 
     @property
@@ -323,7 +324,7 @@ class Layout:
         return fields
 
     @classmethod
-    def read_config(cls, config: Mapping[str, Any], _where: str) -> dict[str, Any]:
+    def read_config(cls, config: Mapping[str, object], _where: str) -> dict[str, object]:
         """Return the parameters of a ``config.json`` in snake_case.
 
         :param config: the content of the file, without ``extensionName``
@@ -337,7 +338,7 @@ class Layout:
         return {names[key]: value for key, value in config.items()}
 
     @classmethod
-    def read_settings(cls, settings: Iterable[str]) -> dict[str, Any]:
+    def read_settings(cls, settings: Iterable[str]) -> dict[str, object]:
         """Return the parameters of texts ``key=value`` in snake_case; keys are those of ``config.json``.
 
         :raises LayoutConfigError: a text is malformed, or a parameter is unknown
@@ -353,14 +354,14 @@ class Layout:
             found[by_key[key].name] = by_key[key].check.from_text(key, text)
         return found
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, object]:
         """Return the complete content of a ``config.json``: every parameter, in the specification's spelling."""
-        config: dict[str, Any] = {"extensionName": self.name}
+        config: dict[str, object] = {"extensionName": self.name}
         for parameter in self.parameters():
             config[parameter.key] = parameter.check.to_json(getattr(self, parameter.name))
         return config
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the parameters, without the kernels."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from time import thread_time
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from pressmark import _kernels
 from pressmark._kernels.tables import ErrorCode
@@ -24,6 +24,7 @@ from pressmark.tabular.formats import Crlf, open_list
 
 __all__ = [
     "Block",
+    "IdentifierSource",
     "MappedBlock",
     "Running",
     "failure_reason",
@@ -32,6 +33,12 @@ __all__ = [
     "running",
     "starting_with",
 ]
+
+#: Identifiers to read once: a path or a binary stream of lines, a column of Arrow, or any iterable.
+IdentifierSource: TypeAlias = (
+    "os.PathLike[str] | BinaryIO | ArrowArrayExportable | ArrowStreamExportable | Iterable[str | bytes]"
+    " | Iterable[str] | Iterable[bytes] | Iterable[str | None]"
+)
 
 # Per block: few enough for identifiers and paths to stay in the processor's cache, many enough to spread the cost of a
 # call.
@@ -102,7 +109,7 @@ def starting_with(column: PackedColumn, prefix: bytes) -> list[int]:
 
 
 def identifier_blocks(
-    ids: Any, *, field: str | None = None, delimiter: bytes = b"\n", crlf: Crlf | None = None
+    ids: IdentifierSource, *, field: str | None = None, delimiter: bytes = b"\n", crlf: Crlf | None = None
 ) -> Iterator[Block]:
     """Yield identifiers in blocks.
 

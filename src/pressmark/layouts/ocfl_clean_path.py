@@ -109,7 +109,7 @@ class DirectClean(Layout):
             if self.rules == "gocfl" and "$" in value:
                 raise LayoutConfigError(key, f"{quoted(value)} contains '$', which gocfl expands")
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, object]:
         """Return the complete content of a ``config.json``; for gocfl also with its spelling of ``encodeUTF``."""
         config = super().config()
         if self.rules == "gocfl":
@@ -117,7 +117,7 @@ class DirectClean(Layout):
         return config
 
     @classmethod
-    def read_config(cls, config: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def read_config(cls, config: Mapping[str, object], where: str) -> dict[str, object]:
         """Return the parameters of a ``config.json`` in snake_case; also accept the keys of gocfl."""
         return super().read_config(_from_gocfl(config, where), where)
 
@@ -142,7 +142,7 @@ class DirectClean(Layout):
         return kernels.CleanPathUnmap(*self._kernel_parameters())
 
 
-def _from_gocfl(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _from_gocfl(keys: Mapping[str, object], where: str) -> dict[str, object]:
     """Return ``keys`` in the spelling of the document."""
     result = {key: value for key, value in keys.items() if key not in _GOCFL_KEYS}
     for old, new in _GOCFL_KEYS.items():

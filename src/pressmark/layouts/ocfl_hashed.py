@@ -104,7 +104,7 @@ class HashAndIdNTuple(_Hashed):
         return kernels.HashAndIdUnmap(self.digest_algorithm, self.tuple_size, self.number_of_tuples)
 
 
-class _Texts(Check):
+class _Texts(Check[tuple[str, ...]]):
     """An array of strings of at least one character."""
 
     allowed = "an array of strings of at least one character"
@@ -120,7 +120,7 @@ class _Texts(Check):
             check(key, one)
         return values
 
-    def from_text(self, key: str, text: str) -> Any:
+    def from_text(self, key: str, text: str) -> object:
         """Return the value of a JSON array; any other text is an array of that one string."""
         return super().from_text(key, text) if text.startswith("[") else [text]
 

@@ -64,7 +64,7 @@ class NTupleOmitPrefix(Layout):
         )
 
 
-class _Integers(Check):
+class _Integers(Check[tuple[int, ...]]):
     """A non-empty array of integers, each at least ``first``."""
 
     def __init__(self, first: int) -> None:

@@ -39,7 +39,7 @@ def _unfit(name: str) -> str | None:
     return None
 
 
-class Encapsulation(Check):
+class Encapsulation(Check[Any]):
     """A policy for the name of the encapsulating directory: ``id``, ``tail:N``, ``fixed:NAME`` or a callable."""
 
     allowed = "'id', 'tail:N' (N at least 1), 'fixed:NAME' (at least three characters) or a callable"

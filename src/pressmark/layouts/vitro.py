@@ -15,7 +15,7 @@ from pressmark.layouts.batch import BoundKernel
 __all__ = ["Vitro"]
 
 
-class _Namespaces(Check):
+class _Namespaces(Check[Any]):
     """A mapping of one ASCII letter or digit to a namespace."""
 
     allowed = "an object from prefixes, one ASCII letter or digit each, to namespaces"

@@ -19,16 +19,13 @@ from pressmark.lazy import face
 if TYPE_CHECKING:
     from pressmark.migrate.entry import (
         GOOD as GOOD,
-        SOURCE_KEPT as SOURCE_KEPT,
         STATUSES as STATUSES,
-        Entry as Entry,
         PlanEntry as PlanEntry,
         Row as Row,
     )
     from pressmark.migrate.execution.run import resume as resume, run as run
     from pressmark.migrate.execution.run_result import Run as Run
     from pressmark.migrate.execution.verify import verify as verify
-    from pressmark.migrate.job import PHASES as PHASES
     from pressmark.migrate.options import (
         COPY_MODES as COPY_MODES,
         IMPROPER as IMPROPER,
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
         Options as Options,
         make_options as make_options,
     )
-    from pressmark.migrate.planning.plan import Plan as Plan, refuse_others as refuse_others
+    from pressmark.migrate.planning.plan import Plan as Plan
     from pressmark.migrate.planning.planner import catch_up as catch_up, plan as plan
     from pressmark.migrate.reporting.report import report as report
     from pressmark.migrate.workdir import finished_folder as finished_folder, state as state, work_folder as work_folder
@@ -45,13 +42,12 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
-        ".entry": "GOOD SOURCE_KEPT STATUSES Entry PlanEntry Row",
+        ".entry": "GOOD STATUSES PlanEntry Row",
         ".execution.run": "resume run",
         ".execution.run_result": "Run",
         ".execution.verify": "verify",
-        ".job": "PHASES",
         ".options": "COPY_MODES IMPROPER LINKS VERIFICATIONS Options make_options",
-        ".planning.plan": "Plan refuse_others",
+        ".planning.plan": "Plan",
         ".planning.planner": "catch_up plan",
         ".reporting.report": "report",
         ".workdir": "finished_folder state work_folder",

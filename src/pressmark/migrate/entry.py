@@ -7,7 +7,7 @@ import errno
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pressmark.errors import BagError, FileError, IdentifierError, ObjectError, PressmarkError
 from pressmark.fs.beneath import open_regular
@@ -105,7 +105,7 @@ class Entry:
     entries: str = ""
     encapsulation: str | None = None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the JSON object of the entry: of a planned object, or of a row."""
         return {key: getattr(self, key) for key in (_PLAN_KEYS if self.status == "planned" else ROW_KEYS)}
 

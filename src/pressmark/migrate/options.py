@@ -16,6 +16,7 @@ from pressmark.fs.names import is_inside
 from pressmark.layouts import Layout, Pairtree, Vitro, as_layout, layout_from_config
 from pressmark.paths import PROFILES
 from pressmark.stores import Store
+from pressmark.stores.registry import store_class
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
@@ -89,10 +90,10 @@ class Options:
     source_kind: str
     destination: str
     to: str
-    layout: Mapping[str, Any] | None = None
-    source_layout: Mapping[str, Any] | None = None
-    source_options: Mapping[str, Any] = field(default_factory=dict)
-    destination_options: Mapping[str, Any] = field(default_factory=dict)
+    layout: Mapping[str, object] | None = None
+    source_layout: Mapping[str, object] | None = None
+    source_options: Mapping[str, object] = field(default_factory=dict)
+    destination_options: Mapping[str, object] = field(default_factory=dict)
     copy_mode: str = "auto"
     verify: str = "copy"
     move: bool = False
@@ -104,7 +105,7 @@ class Options:
     drop_empty_directories: bool = False
     version: str | None = None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the JSON object of the options.
 
         Two options are absent at their defaults, because the key of a run includes this object.
@@ -116,12 +117,13 @@ class Options:
         return {**record, "algorithms": list(self.algorithms)}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Options:
+    def from_record(cls, record: Mapping[str, object]) -> Options:
         """Return the options of a JSON object.
 
         :raises TypeError: a key is missing or unknown
         """
-        return cls(**{**record, "algorithms": tuple(record["algorithms"])})
+        fields: dict[str, Any] = {**record}
+        return cls(**{**fields, "algorithms": tuple(fields["algorithms"])})
 
     @property
     def verbatim(self) -> bool:
@@ -159,7 +161,7 @@ class Options:
         :raises LayoutConfigError: a setting of the layout is not for stores
         """
         layout = self.destination_layout()
-        options = self.destination_options
+        options: Mapping[str, Any] = self.destination_options  # checked by the store that takes them
         if self.to == "pairtree":
             pairtree = layout if isinstance(layout, Pairtree) else Pairtree()
             pairtree.check_plain()
@@ -183,7 +185,7 @@ class Options:
         options = dict(self.source_options)
         if self.source_layout is not None:
             options["layout"] = layout_from_config(self.source_layout)
-        store: Store = stores.store_class(self.source_kind)(self.source, **options)
+        store: Store = store_class(self.source_kind)(self.source, **options)
         return store
 
     def open_destination(self) -> Store:
@@ -191,7 +193,7 @@ class Options:
 
         :raises StoreError: the destination does not exist, or cannot be read
         """
-        store: Store = stores.store_class(self.to)(self.destination, **self._opening())
+        store: Store = store_class(self.to)(self.destination, **self._opening())
         if self.layout is not None and self.to in ("ocfl", "bags"):
             cast("OcflRoot | BagFolder", store).layout_is_given = True
         return store
@@ -209,7 +211,7 @@ class Options:
             return store
         options = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
         layout = self.destination_layout()
-        created: Store = stores.store_class(self.to).create(self.destination, layout, **options, **self._opening())
+        created: Store = store_class(self.to).create(self.destination, layout, **options, **self._opening())
         return created
 
     def destination_is_there(self) -> bool:
@@ -240,7 +242,7 @@ class Options:
 
     def _is_unfinished(self) -> bool:
         """Return whether the directory contains only files that are written while a store is created."""
-        unfinished_names: frozenset[bytes] = stores.store_class(self.to).unfinished_names
+        unfinished_names: frozenset[bytes] = store_class(self.to).unfinished_names
         return unfinished_names.issuperset(os.listdir(os.fsencode(self.destination)))
 
     def unknown(self) -> str | None:
@@ -250,9 +252,9 @@ class Options:
                 "source",
                 self.source_kind,
                 {*self.source_options, *(["layout"] if self.source_layout else [])},
-                stores.store_class(self.source_kind),
+                store_class(self.source_kind),
             ),
-            ("destination", self.to, set(self.destination_options), stores.store_class(self.to).create),
+            ("destination", self.to, set(self.destination_options), store_class(self.to).create),
         )
         for name, kind, names, call in sides:
             known = set(inspect.signature(call).parameters) - {"path"}
@@ -263,7 +265,9 @@ class Options:
 
     def _opening(self) -> dict[str, Any]:
         """Return the options for opening the destination."""
-        opening = {key: value for key, value in self.destination_options.items() if key not in _CREATION[self.to]}
+        opening: dict[str, Any] = {
+            key: value for key, value in self.destination_options.items() if key not in _CREATION[self.to]
+        }
         if self.to == "bags":
             opening.setdefault("algorithms", self.algorithms)
         if opening.get("content_paths") is not None and not isinstance(opening["content_paths"], Layout):
@@ -452,7 +456,7 @@ def _contradiction(options: Options) -> str | None:
     if layout is not None and options.to == "ocfl":
         from pressmark.stores.ocfl.declarations import VERSIONS, refused_layout
 
-        why = refused_layout(layout, options.destination_options.get("version", VERSIONS[0]))
+        why = refused_layout(layout, str(options.destination_options.get("version", VERSIONS[0])))
         if why is not None:
             return why
     mode = options.copy_mode

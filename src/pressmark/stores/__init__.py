@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         create as create,
         kind_of as kind_of,
         open as open,
-        store_class as store_class,
     )
     from pressmark.stores.repairing.mending import mend as mend
     from pressmark.stores.store import Store as Store
@@ -51,7 +50,7 @@ __all__, __getattr__, __dir__ = face(
         ".ocfl.history": "VersionInfo",
         ".ocfl.root": "OcflRoot",
         ".pairtree.pairtree_store": "PairtreeStore",
-        ".registry": "KINDS create kind_of open store_class",
+        ".registry": "KINDS create kind_of open",
         ".store": "Store",
         ".stored_object": "StoredObject",
         ".vitro.vitro_store": "VitroStore",

@@ -50,8 +50,8 @@ class CheckStore(BringsLayouts):
     root: str
     kind: str = ""
     digests: bool = True
-    layout: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    layout: Mapping[str, object] | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class CheckStore(BringsLayouts):
         if not self.kind:
             object.__setattr__(self, "kind", registry.kind_of(self.root))
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the parameters that determine the output, as JSON values."""
         parameters = asdict(self)
         # Absent if empty: the key of a run includes the parameters.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from pressmark.errors import StoreError
+from pressmark.fixity.outcomes import Readable
 from pressmark.reports import Problem, ProgressEvent, RepairStep
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "ObjectSource",
     "OnEvent",
     "OnProblem",
-    "Readable",
     "RecordedFiles",
     "RepairStep",
     "SourcePath",
@@ -26,12 +26,6 @@ __all__ = [
 
 #: A path, as ``str``, bytes or :class:`os.PathLike`.
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-
-
-class Readable(Protocol):
-    """A file that is open in binary mode, such as an upload or :class:`io.BytesIO`."""
-
-    def read(self, size: int, /) -> bytes: ...
 
 
 Data = bytes | bytearray | memoryview | Readable
@@ -89,7 +83,7 @@ class StoreObject(NamedTuple):
         """Return the object with more problems."""
         return self._replace(problems=(*self.problems, *problems)) if problems else self
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
         :data:`None`, and ``exists_same`` if it is false.
         """

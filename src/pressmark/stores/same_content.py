@@ -9,9 +9,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.errors import PressmarkError
+from pressmark.fixity.outcomes import Readable
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.object_sources import source_entries
-from pressmark.stores.objects import ObjectSource, Readable, StoreObject
+from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:

@@ -189,14 +189,14 @@ class Store(ChangedStore):
     ) -> StoreObject:
         """Store one object as :meth:`ingest` stores many; see :meth:`put`.
 
-        :param options: of the ``prepare`` of :meth:`writer`
+        :param options: of the ``prepare`` of :meth:`_writer`
         """
         check_identifier(identifier)
         if not replace:
             self.refuse_misplaced()
         source, excluded = self._selected(identifier, source, exclude, links)
         try:
-            with self.writer(mode, links, replace) as writer:
+            with self._writer(mode, links, replace) as writer:
                 record = writer.put(identifier, source, **options)
         except ObjectError as error:
             if not compare:
@@ -281,7 +281,7 @@ class Store(ChangedStore):
             selected, excluded = self._selected(identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
 
-        writer = self.writer(copy_mode, links, replace)
+        writer = self._writer(copy_mode, links, replace)
         return Ingest(
             self.root,
             writer,
@@ -349,7 +349,7 @@ class Store(ChangedStore):
             raise raised
 
     @abstractmethod
-    def writer(
+    def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> StagingWriter[Any]:
         """Return what :meth:`put` and :meth:`ingest` write objects with; its parameters are theirs.

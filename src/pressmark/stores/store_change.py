@@ -39,7 +39,7 @@ class ChangedStore(ABC):
         return set()
 
     @abstractmethod
-    def run_directory(self) -> AbstractContextManager[RunDirectory]:
+    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         """Return a private directory for changes, on the file system of the store."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class StoreChange:
 
         :raises OSError: it cannot be created
         """
-        return self._stack.enter_context(self._store.run_directory())
+        return self._stack.enter_context(self._store._run_directory())
 
     def new_path(self) -> bytes:
         """Return a path for an object in the private directory."""

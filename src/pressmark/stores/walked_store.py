@@ -194,7 +194,7 @@ class WalkedStore(Store):
         others = (one for one in record.problems if one not in unreadable)
         return [record._replace(problems=(*others, *unreadable))]
 
-    def run_directory(self) -> RunDirectory:
+    def _run_directory(self) -> RunDirectory:
         return RunDirectory(self.walk.work_directory)
 
     @classmethod

@@ -15,6 +15,7 @@ import pytest
 from pressmark import _kernels, layout, migrate, stores
 from pressmark._kernels.records import Tree, Wanted
 from pressmark.migrate.planning import source as measure
+from pressmark.stores.registry import store_class
 
 pytestmark = pytest.mark.usefixtures("implementation")
 
@@ -24,7 +25,7 @@ IDS = ["ark:/13030/xt12t3", "b", "\u00fc", "x" * 90]
 
 def a_store(kind: str, folder: Path) -> stores.Store:
     """Return a store of some objects, one of them with two versions in an OCFL storage root."""
-    store = stores.store_class(kind).create(folder / "store", **{"layout": layout("0003")} if kind == "ocfl" else {})
+    store = store_class(kind).create(folder / "store", **{"layout": layout("0003")} if kind == "ocfl" else {})
     source = folder / "files"
     for name, data in FILES.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ from pressmark.migrate.planning import conflicts as refusals
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
+from pressmark.stores.registry import store_class
 
 from ..stores_to_migrate import QUICK, known_rows, layout_or_none, listed, made, refused, targets, warnings
 
@@ -105,7 +106,7 @@ def test_hostile_identifiers_have_their_places(source: Path, tmp_path: Path) -> 
         plan = migrate.plan(source, tmp_path / "root", to=kind, layout=layout, ids=ids, work=tmp_path / "work")
         found = targets(plan)
         assert found.keys() == set(ids)
-        store = stores.store_class(kind).create(tmp_path / f"{kind}-{layout}", layout_or_none(layout), **QUICK[kind])
+        store = store_class(kind).create(tmp_path / f"{kind}-{layout}", layout_or_none(layout), **QUICK[kind])
         for identifier in ids:
             # The store itself adds it.
             placed = store.put(identifier, {"data.txt": tmp_path / "file-source-0"})

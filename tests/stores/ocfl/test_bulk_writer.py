@@ -48,7 +48,7 @@ def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
 
 def together(root: OcflRoot, tops: dict[str, Path]) -> None:
     """Put all objects at once."""
-    with root.writer("copy") as writer:
+    with root._writer("copy") as writer:
         sizes = list(writer.prepare_all(list(tops.items())))
         assert sizes == [sum(path.stat().st_size for path in top.rglob("*") if path.is_file()) for top in tops.values()]
         assert all(error is None for _staged, error in writer.commit())
@@ -56,7 +56,7 @@ def together(root: OcflRoot, tops: dict[str, Path]) -> None:
 
 def alone(root: OcflRoot, tops: dict[str, Path]) -> None:
     """Put objects one by one, with their files."""
-    with root.writer("copy") as writer:
+    with root._writer("copy") as writer:
         for identifier, top in tops.items():
             paths = [path for path in top.rglob("*") if path.is_file()]
             paths.sort(key=lambda path: path.parts)  # in the order of a walk
@@ -127,7 +127,7 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
         root = create(tmp_path / "root")
         alone(root, {"one": tops["one"]})
         before = tree(at(root))
-        with root.writer("copy") as writer:
+        with root._writer("copy") as writer:
             files = [(b"f", os.fsencode(tops["two"] / "f"))]
             stage(writer, "one", files, root.path_for("one"))
             stage(writer, "two", files, root.path_for("one") + b"/below")

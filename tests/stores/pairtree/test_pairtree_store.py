@@ -203,7 +203,7 @@ def test_bad_names_of_directories(store: PairtreeStore, tmp_path: Path, name: st
     with pytest.raises(ObjectError, match="at least three characters") as caught:
         store.put("abcd", tmp_path / "given", encapsulation=name)
     assert caught.value.kind == "bad-name"
-    with store.writer("copy") as writer, pytest.raises(ObjectError, match="at least three characters"):
+    with store._writer("copy") as writer, pytest.raises(ObjectError, match="at least three characters"):
         writer.adopt("abcd", os.fsencode(tmp_path / "given"), name)
     assert snapshot(tmp_path) == before
 

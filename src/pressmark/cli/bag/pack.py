@@ -115,7 +115,7 @@ def _make(
         status = os.stat(destination)
         if stat.S_ISREG(status.st_mode):
             pieces.append(f"archive of {format_bytes(status.st_size)}")
-        if missing := report.summary()["kinds"].get("file-not-fetched"):
+        if missing := sum(number for (kind, _), number in report.tally.items() if kind == "file-not-fetched"):
             pieces.append(f"{format_count(missing, 'file')} of fetch.txt not downloaded yet")
         output.tell(f"{os.fsdecode(destination)}: bag {done}: {', '.join(pieces)}")
     return 0

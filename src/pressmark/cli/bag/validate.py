@@ -274,7 +274,7 @@ def _by_workers(
         for bag, path in islice(waiting, receipt.n):
             output.bag = bag if len(bags) > 1 else None
             if not records or records[0]["path"] != path:
-                yield bag, BagError(bag, unread.pop(0)["message"]), None
+                yield bag, BagError(bag, str(unread.pop(0)["message"])), None
                 continue
             record = records.pop(0)
             report = BagReport(level=job.level, keep=0)
@@ -334,7 +334,7 @@ def _verdict(bag: bytes, level: str, report: BagReport, seconds: float | None, l
     well, not_well = VERDICTS[level]
     pieces: list[str] = []
     if report.tally:
-        summary = report.summary()
+        summary: dict[str, Any] = report.summary()
         pieces = [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     size = report.counts["bytes"]
     pieces += [format_count(report.counts["files"], "file"), format_bytes(size)]

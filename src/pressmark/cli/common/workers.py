@@ -17,7 +17,8 @@ from pressmark.cli.common.program import on_ctrl_c
 from pressmark.cli.common.progress import Reporter
 from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
-from pressmark.jobs import Chunk, Job, OnReceipt, Receipt, Summary, WorkFolder
+from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
+from pressmark.jobs.run import OnReceipt
 from pressmark.progress_event import ProgressEvent
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]

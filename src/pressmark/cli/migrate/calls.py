@@ -23,6 +23,7 @@ from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
 from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.execution.run_result import Summary, remaining_path
+from pressmark.migrate.planning.plan import refuse_others
 from pressmark.migrate.workdir import WARNINGS, is_of_run
 from pressmark.reports import ProgressEvent
 
@@ -202,7 +203,7 @@ class MigrateCall:
         first = self._finished()
         # Source, destination and its kind must be the same; other options may differ.
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
-        migrate.refuse_others(first, same)
+        refuse_others(first, same)
         check_destination_options(first.options.to, self._options)
         self._check_ignore(first.options.source_kind)
         return migrate.catch_up(
@@ -300,7 +301,7 @@ class MigrateCall:
     def _verify(self, output: Output) -> int:
         plan = self._finished()
         self._running = plan
-        migrate.refuse_others(plan, self._current_options(plan, self._options))
+        refuse_others(plan, self._current_options(plan, self._options))
         with self._workers(plan, output) as workers:
             run = migrate.verify(plan, max_errors=self._call["max_errors"], progress=output.progress, **workers)
         return self._end(run, output)

@@ -8,7 +8,8 @@ from typing import Any
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.output import Output
 from pressmark.errors import DIGEST_DIGITS, quoted
-from pressmark.migrate import GOOD, STATUSES, Entry
+from pressmark.migrate import GOOD, STATUSES
+from pressmark.migrate.entry import Entry
 
 __all__ = ["PHASES", "conflict_text", "row_text", "write_conflict", "write_entry", "write_row"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -128,7 +128,7 @@ def verdict(report: Report, *, unread: bool = False) -> str:
 
     :param unread: the store records digests, or may contain damaged files, and no content was read
     """
-    summary = report.summary()
+    summary: dict[str, Any] = report.summary()
     pieces = [format_count(report.counts.get("objects", 0), "object")]
     improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
     if improper:

@@ -12,6 +12,7 @@ from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.options import complete_layouts
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import IDENTIFIERS, layout_of
+from pressmark.stores.registry import store_class
 
 __all__ = ["init_command"]
 
@@ -86,6 +87,6 @@ def init_command(
         raise CallError(f"--layout: a store of kind {kind} uses the layout {OWN[kind]}, not {chosen.name}")
     if kind == "ocfl" and chosen is None:
         raise CallError("an OCFL storage root needs a layout; add --layout, for example --layout 0003")
-    store = stores.store_class(kind).create(path, chosen, **options)
+    store = store_class(kind).create(path, chosen, **options)
     say(f"{os.fsdecode(path)}: created an empty store of kind {store.kind}")
     return 0

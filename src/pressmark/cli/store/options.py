@@ -17,6 +17,7 @@ from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
 from pressmark.stores import Store, StoreObject
+from pressmark.stores.registry import store_class
 
 if TYPE_CHECKING:
     from pressmark.stores import OcflRoot, StoredObject
@@ -159,7 +160,7 @@ def open_store(
         options["ignore"] = ignore
     if kind == "ocfl" and undeclared:
         options["undeclared"] = True
-    store: Store = stores.store_class(found)(path, **options)
+    store: Store = store_class(found)(path, **options)
     return store
 
 

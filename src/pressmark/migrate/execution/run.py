@@ -19,6 +19,7 @@ from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError, quoted_path
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
+from pressmark.jobs.chunks import ChunkBuilder
 from pressmark.jobs.run import RunOptions
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, file_lines, read_entries
@@ -326,7 +327,7 @@ def make_folder(path: str, job: jobs.Job, rows: str, workers: int | None) -> job
 
 def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
     """Yield the chunks of a file of rows, for a work folder beside the file."""
-    builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
+    builder = ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
     for line in file_lines(path):
         row = Entry.parse(line)
         done = builder.add(len(line), row.bytes, os.path.dirname(row.source))

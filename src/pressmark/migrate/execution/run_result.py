@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pressmark import jobs
 from pressmark.errors import JobError, ReportError
@@ -18,6 +18,7 @@ from pressmark.fs.atomic import OutputFile, Replacement
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs
 from pressmark.jobs.chunks import chunk_lines
+from pressmark.jobs.receipts import FailedChunk
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, STATUSES, Entry, file_lines, read_entries
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.workdir import KNOWN, REMAINING, ROWS, WARNINGS, state
@@ -63,7 +64,7 @@ class Run:
     kept: int = 0
     noted: int = 0
     remaining: int = 0
-    failed: tuple[jobs.FailedChunk, ...] = ()
+    failed: tuple[FailedChunk, ...] = ()
     stopped: str | None = None
     pruned: int = 0
     seconds: float = 0.0
@@ -107,7 +108,7 @@ class Run:
         """Return every row, in the order of the plan."""
         return read_entries(self.rows_path)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the JSON object of the result, without the plan."""
         record = {key: value for key, value in asdict(self).items() if key not in ("plan", "rows_path")}
         return {"ok": self.ok, "complete": self.complete, **record, "failed": [one._asdict() for one in self.failed]}
@@ -218,7 +219,7 @@ class Summary:
         """The number of objects that are not done."""
         return self.whole.objects - self.done.objects
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the JSON object of the totals, without rows."""
         groups = {name: getattr(self, name) for name in ("by_status", "by_mode", "by_verify")}
         return {

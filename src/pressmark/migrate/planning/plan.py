@@ -124,11 +124,11 @@ class Plan:
             raise MigrationError(self.options.source, self.options.destination, what)
         return _pairs(path)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the JSON object of the plan."""
         return {**asdict(self), "options": self.options.record()}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the JSON object of the plan without its options and digests."""
         left_out = ("options", "sha256", "known_sha256", "map_sha256", "ids_sha256")
         return {key: value for key, value in self.record().items() if key not in left_out}
@@ -184,7 +184,7 @@ def refuse_others(plan: Plan, options: Options) -> None:
         raise MigrationError(plan.options.source, plan.options.destination, what)
 
 
-def _differences(planned: Mapping[str, Any], asked: Mapping[str, Any], of: str = "") -> Iterator[str]:
+def _differences(planned: Mapping[str, object], asked: Mapping[str, object], of: str = "") -> Iterator[str]:
     """Yield in words each option that differs; of one layout, each parameter."""
     for key in sorted({*planned, *asked}):
         before, now = planned.get(key), asked.get(key)
@@ -213,6 +213,6 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def write_record(path: str, record: Mapping[str, Any]) -> None:
+def write_record(path: str, record: Mapping[str, object]) -> None:
     """Write a JSON object to a file, atomically."""
     replace_file(path, json.dumps(record, indent=2).encode("ascii") + b"\n", part=path + ".new")

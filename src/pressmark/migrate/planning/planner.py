@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pressmark import jobs
 from pressmark.errors import IdentifierError, MigrationError, quoted, quoted_path
 from pressmark.fs.atomic import OutputFile
+from pressmark.jobs.chunks import FILES, ChunkBuilder
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.job import Migrate, OnEvent
@@ -252,7 +253,7 @@ def make_plan(
     new_ids: IdentifierMap | None = None,
     check_space: bool = True,
     threads: int | None = None,
-    chunk_objects: int = jobs.FILES,
+    chunk_objects: int = FILES,
     selection: PreviousRuns | None = None,
     progress: Progress | None = None,
 ) -> Plan:
@@ -354,7 +355,7 @@ class _Planning:
         self._known = resources.enter_context(OutputFile(os.path.join(folder, KNOWN)))
         self._entries = resources.enter_context(OutputFile(os.path.join(folder, ENTRIES)))
         # Chunks are cut as entries are written.
-        self._builder = jobs.ChunkBuilder("objects", ENTRIES, chunk_objects, workers=threads)
+        self._builder = ChunkBuilder("objects", ENTRIES, chunk_objects, workers=threads)
         self._chunks: list[jobs.Chunk] = []
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):

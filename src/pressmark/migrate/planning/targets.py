@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from typing import Any
 
-from pressmark import stores
 from pressmark.errors import BagError, IdentifierError, quoted
 from pressmark.fixity.copying import copy_files
 from pressmark.fs.names import encode_fs, is_utf8
@@ -14,6 +14,7 @@ from pressmark.layouts import Pairtree, Vitro, layout_from_config
 from pressmark.migrate.options import Options, nearest_existing
 from pressmark.migrate.planning.conflicts import ObjectConflict, first_collision
 from pressmark.migrate.workdir import SCRATCH
+from pressmark.stores.registry import store_class
 from pressmark.summaries import format_bytes
 
 __all__ = ["TargetPath", "Targets", "lack_of_space", "mode_of"]
@@ -37,9 +38,9 @@ class Targets:
         self._kind = options.to
         self._verbatim = options.verbatim
         self._layout = options.resulting_layout()
-        content_paths = options.destination_options.get("content_paths")
+        content_paths: Any = options.destination_options.get("content_paths")
         self._content_paths = None if content_paths is None else layout_from_config(content_paths)
-        self._is_reserved = stores.store_class(options.to).is_reserved
+        self._is_reserved = store_class(options.to).is_reserved
 
     def paths(self, identifiers: Sequence[str]) -> list[TargetPath]:
         """Return the paths of objects, relative to the destination's root."""

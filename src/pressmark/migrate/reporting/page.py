@@ -189,7 +189,10 @@ def _settings(options: Options) -> Iterator[tuple[str, str]]:
         elif isinstance(value, str):
             yield words, value
         elif value:
-            yield words, ", ".join(value) if name == "algorithms" else json.dumps(value, ensure_ascii=False)
+            yield (
+                words,
+                ", ".join(options.algorithms) if name == "algorithms" else json.dumps(value, ensure_ascii=False),
+            )
 
 
 def _layout(config: Mapping[str, Any] | None, own: str) -> str:

@@ -61,7 +61,7 @@ class Direction(ABC):
         self.renames = options.renames()
         # The chunk is flushed as a whole.
         durable = not can_flush_filesystem()
-        self.writer: Any = self.destination.writer(self.mode, options.links, durable_names=durable)
+        self.writer: Any = self.destination._writer(self.mode, options.links, durable_names=durable)
         # Objects that wait to be published, by identifier.
         self.items: dict[str | bytes, Entry] = {}
         # The local file system enforces its own rules: other profiles are checked here.
@@ -125,7 +125,7 @@ class Direction(ABC):
             yield self.writer
             self.items[entry.id] = entry
             return
-        with self.destination.writer(self.mode, self.options.links, True) as writer:
+        with self.destination._writer(self.mode, self.options.links, True) as writer:
             yield writer
             [stored] = writer.publish()
         if isinstance(stored, ObjectError):

@@ -272,7 +272,7 @@ class BagFolder(WalkedStore):
         options = {"info": info} if info else {}
         return self._put(id, source, replace, copy_mode, links, exclude, compare, **options)
 
-    def writer(
+    def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> BagWriter:
         return BagWriter(self, mode, links, replace, durable_names=durable_names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 __all__ = ["Changes", "compare_states"]
 
@@ -33,7 +33,7 @@ class Changes(NamedTuple):
         """Return the number of files of each kind."""
         return {kind: len(files) for kind, files in self._asdict().items()}
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return the differences as a JSON-compatible dictionary; ``unchanged`` is a number."""
         return {**self._asdict(), "unchanged": len(self.unchanged)}
 

@@ -105,7 +105,7 @@ class OcflRoot(StorageRoot):
             def attempt(found: FoundInventory | None) -> StoreObject:
                 nonlocal source, mode
                 source, mode = self._saved(identifier, source, mode, stack)
-                with self.writer(mode, links) as writer:
+                with self._writer(mode, links) as writer:
                     return writer.put(identifier, source, found=found, **how)
 
             return self._attempted(identifier, path, attempt)
@@ -178,7 +178,7 @@ class OcflRoot(StorageRoot):
                     raise ObjectError(self.root, name, "changed", what)
                 files, copy_mode = self._saved(name, files, copy_mode, stack)
                 edit = Edit(files, remove, rename or {})
-                with self.writer(copy_mode, links) as writer:
+                with self._writer(copy_mode, links) as writer:
                     return writer.put(name, files, found=found, edit=edit, dedup=dedup, **how)
 
             return self._attempted(name, path, attempt)
@@ -231,7 +231,7 @@ class OcflRoot(StorageRoot):
         with object_errors(self.root, identifier):
             folder = stack.enter_context(self.storage.scratch())
             tasks = [
-                (name, Content(source[name], encode_fs(name)), os.path.join(folder, b"%d" % number))
+                (name, Content(cast("Data", source[name]), encode_fs(name)), os.path.join(folder, b"%d" % number))
                 for number, name in enumerate(streams)
             ]
             for _name, outcome in copy_files(tasks, ()):
@@ -263,7 +263,7 @@ class OcflRoot(StorageRoot):
             self.root, identifier, "changed", "other runs keep changing the object; run the command again"
         )
 
-    def run_directory(self) -> AbstractContextManager[Any]:
+    def _run_directory(self) -> AbstractContextManager[Any]:
         """Return changes of the root; see :class:`pressmark.stores.store_change.ChangedStore`."""
         return self.changes()
 
@@ -286,7 +286,7 @@ class OcflRoot(StorageRoot):
                 check()
             return changes.withdraw(found.path)
 
-    def writer(
+    def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> BulkWriter:
         from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter  # not needed for reading

@@ -324,7 +324,7 @@ class PairtreeStore(WalkedStore):
         options = {"encapsulation": encapsulation} if encapsulation is not None else {}
         return self._put(id, source, replace, copy_mode, links, exclude, compare, **options)
 
-    def writer(
+    def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> PairtreeWriter:
         self.refuse_changes()

@@ -95,7 +95,7 @@ class _Mending:
 
     def run(self, identifiers: Sequence[str | bytes], ignore: Sequence[str]) -> Report:
         """Mend the objects with these identifiers, or all, and return the report of what remains."""
-        with store_errors(self._base), self._store.writer("copy") as writer:
+        with store_errors(self._base), self._store._writer("copy") as writer:
             self._writer = writer
             for record in self._records(identifiers, ignore):
                 self._report.counts["objects"] += 1

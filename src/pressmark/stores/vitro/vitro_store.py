@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar, cast
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, quoted, quoted_path
 from pressmark.fixity.outcomes import Content, Outcome
@@ -34,7 +34,7 @@ from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
-from pressmark.stores.objects import CopyMode, ObjectSource, Path, StoreObject, encode_path
+from pressmark.stores.objects import CopyMode, Data, ObjectSource, Path, StoreObject, encode_path
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
@@ -190,7 +190,7 @@ class VitroStore(WalkedStore):
 
         :raises StoreError: a namespace is invalid, or no letter is available; nothing was written
         """
-        with store_errors(self._base), self.run_directory() as staging, staging.lock():
+        with store_errors(self._base), self._run_directory() as staging, staging.lock():
             self._read()  # another run may have declared namespaces
             self.refuse_changes()
             wanted = with_declared(self._base, self.namespaces, namespaces)
@@ -280,7 +280,7 @@ class VitroStore(WalkedStore):
     def _missing(self, identifier: str | bytes, directory: str | None = None) -> ObjectError:
         return self.walk.missing(identifier, self.layout.map_id(identifier) if directory is None else directory)
 
-    def writer(
+    def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> VitroWriter:
         self.refuse_changes()
@@ -315,7 +315,7 @@ class _FileCopy(SourceCopy):
         name, content = next(iter(self.source.items()))
         key = encode_fs(name)
         if is_content(content):
-            yield key, Content(content, key), self.target
+            yield key, Content(cast("Data", content), key), self.target
             return
         yield key, real_path(os.fsencode(content)), self.target  # type: ignore[arg-type]
 
