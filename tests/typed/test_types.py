@@ -13,7 +13,7 @@ import pytest
 
 import pressmark
 
-EXAMPLES = Path(__file__).with_name("examples.py")
+EXAMPLES = [Path(__file__).with_name(name) for name in ("examples.py", "pipeline.py")]
 PARENT = Path(pressmark.__file__).parent.parent
 INSTALLED = PARENT.name.endswith("-packages")
 MISSING = {name: importlib.util.find_spec(name) is None for name in ("mypy", "basedpyright")}
@@ -49,19 +49,20 @@ def _there(request: pytest.FixtureRequest) -> None:
 def test_mypy(tmp_path: Path) -> None:
     """Every example has the asserted type in mypy."""
     arguments = ["--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache")]
-    assert run("mypy", *arguments, "--config-file=", str(EXAMPLES), folder=tmp_path) == ""
+    assert run("mypy", *arguments, "--config-file=", *map(str, EXAMPLES), folder=tmp_path) == ""
 
 
 @pytest.mark.long(only=True)
 def test_pyright(tmp_path: Path) -> None:
     """Every example has the asserted type in pyright."""
     config = {
-        "include": ["examples.py"],
+        "include": [path.name for path in EXAMPLES],
         "typeCheckingMode": "strict",
         "enableTypeIgnoreComments": True,
         "reportUnnecessaryTypeIgnoreComment": True,
         "extraPaths": [] if INSTALLED else [str(PARENT)],
     }
-    (tmp_path / "examples.py").write_text(EXAMPLES.read_text(encoding="utf-8"), encoding="utf-8")
+    for path in EXAMPLES:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
     assert run("basedpyright", "--pythonpath", sys.executable, folder=tmp_path) == ""

@@ -36,8 +36,7 @@ __all__ = [
 
 #: Identifiers to read once: a path or a binary stream of lines, a column of Arrow, or any iterable.
 IdentifierSource: TypeAlias = (
-    "os.PathLike[str] | BinaryIO | ArrowArrayExportable | ArrowStreamExportable | Iterable[str | bytes]"
-    " | Iterable[str] | Iterable[bytes] | Iterable[str | None]"
+    os.PathLike[str] | BinaryIO | ArrowArrayExportable | ArrowStreamExportable | Iterable[str | bytes]
 )
 
 # Per block: few enough for identifiers and paths to stay in the processor's cache, many enough to spread the cost of a
