@@ -183,7 +183,7 @@ def _select(description: _Description, field: str | None) -> _Selection:
     form, fields, dictionary = description
     if form != "+s" or dictionary is not None:
         if field is not None:
-            raise ColumnError(f"field={field!r}: the column is not a struct ({_words(form, dictionary)})")
+            raise ColumnError(f"column={field!r}: this is not a table ({_words(form, dictionary)})")
         return _Selection(-1, 0, *_strings("the column", form, dictionary))
     names = [name for name, _, _ in fields]
     listed = ", ".join(map(repr, names)) or "none"
@@ -267,7 +267,7 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
 def _sources(kernels: ModuleType, column: Any, field: str | None = None) -> Generator[Any]:
     """Yield the checked chunks of ``column``."""
     if field is not None and not isinstance(field, str):
-        raise TypeError(f"field: expected the name of a field, not {type(field).__name__}")
+        raise TypeError(f"column: expected the name of a column, not {type(field).__name__}")
     array_method = getattr(column, "__arrow_c_array__", None)
     stream_method = getattr(column, "__arrow_c_stream__", None)
     if array_method is not None:

@@ -318,7 +318,7 @@ def test_invalid_arguments() -> None:
         layout.map(Array(strings([])), on_error="skip")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^threads=-1: "):
         layout.map(Array(strings([])), threads=-1)
-    with pytest.raises(TypeError, match=r"^field: expected the name of a field, not int$"):
+    with pytest.raises(TypeError, match=r"^column: expected the name of a column, not int$"):
         foreign.items_of(Array(strings([])), 1)  # type: ignore[arg-type]
     with pytest.raises(pressmark.NotReversibleError):
         HashedNTuple().unmap(Array(strings([])))
@@ -430,7 +430,7 @@ def test_fields() -> None:
     with pytest.raises(ColumnError) as caught:
         foreign.items_of(column, "id")
     column.keep()
-    assert str(caught.value) == "field='id': the column is not a struct (utf8, format 'u')"
+    assert str(caught.value) == "column='id': this is not a table (utf8, format 'u')"
 
 
 # --- malformed ------------------------------------------------------------------------------------------------

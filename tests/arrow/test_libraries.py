@@ -96,7 +96,7 @@ def test_equal_refusals(pa: Any) -> None:
         (wide, None, "a struct of 2 fields; select one of them: 'id', 'year'"),
         (wide, "year", "the field 'year' is not text: int64, format 'l'; convert it to text first"),
         (wide, "no", "field 'no' not found; fields: 'id', 'year'"),
-        (pa.array(["a"]), "id", "field='id': the column is not a struct (utf8, format 'u')"),
+        (pa.array(["a"]), "id", "column='id': this is not a table (utf8, format 'u')"),
     ):  # fmt: skip
         with pytest.raises(ColumnError) as caught:
             foreign.items_of(column, field)

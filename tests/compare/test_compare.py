@@ -215,7 +215,7 @@ def test_nulls_are_not_identifiers(implementation: Implementation) -> None:
     assert (found.identifiers, found.layouts[0].mapped, found.layouts[0].unmapped.count) == (2, 2, 0)
     assert [member.number for member in found.layouts[0].collisions.first["equal"][0].members] == [0, 2]
     table = pyarrow.table({"n": ["1"], "id": ["x.y"]})
-    assert compare(table, [LAYOUTS["0012"]], field="id").identifiers == 1
+    assert compare(table, [LAYOUTS["0012"]], column="id").identifiers == 1
 
 
 def test_a_store_is_walked(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def compare(
     layouts: Sequence[Layout | str],
     *,
     names: Sequence[str | None] | None = None,
-    field: str | None = None,
+    column: str | None = None,
     files_per_object: int = 1,
     versions: int = 1,
     profile: str = "all",
@@ -147,7 +147,7 @@ def compare(
         line, an Arrow column, an iterable of ``str`` or ``bytes``, or a :class:`~pressmark.stores.Store`; read once
     :param layouts: one or more layouts, or their names: ``0003`` is the layout with default parameters
     :param names: a name for each layout; None for its official name. Equal names get a number
-    :param field: the column of an Arrow table
+    :param column: the column of an Arrow table
     :param files_per_object: content files in an object, in all versions together
     :param versions: versions of an OCFL object
     :param profile: the systems to check paths against: ``unix``, ``windows``, ``azure``, ``s3`` or ``all``
@@ -195,7 +195,7 @@ def compare(
         count = min(workers, len(chosen) + 1)
         pool = stack.enter_context(Threads(count, "pressmark-compare"))
         source_ids = _Source(ids)
-        for block in identifier_blocks(source_ids.items, field=field, delimiter=b"\0" if null else b"\n", crlf=crlf):
+        for block in identifier_blocks(source_ids.items, field=column, delimiter=b"\0" if null else b"\n", crlf=crlf):
             lines = b"\n" + block.column.batch.to_lines(b"\n")
             steps = [partial(distinct.add, block, lines), partial(finder.screen, len(block.column), lines)]
             for _ in pool.map(_call, steps):

@@ -92,7 +92,7 @@ class Store(ChangedStore):
         :raises IdentifierError: the identifier has no path in this store
         """
 
-    def exists(self, identifier: str | bytes) -> bool:
+    def exists(self, id: str | bytes) -> bool:
         """Return whether the store has an object, in any state, or several; it takes as long as :meth:`find`.
 
         An identifier without a path in this store has no object.
@@ -100,7 +100,7 @@ class Store(ChangedStore):
         :raises ObjectError: the object cannot be read
         """
         try:
-            self.find(identifier)
+            self.find(id)
         except IdentifierError:
             return False
         except ObjectError as error:
