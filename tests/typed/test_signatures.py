@@ -54,6 +54,20 @@ def faults(name: str, function: Callable[..., object]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
+def test_attributes(package: str) -> None:
+    """No attribute of a public class is ``Any``."""
+    module = importlib.import_module(f"pressmark.{package}" if package else "pressmark")
+    classes = [found for found in (getattr(module, one) for one in module.__all__) if inspect.isclass(found)]
+    found = {
+        f"{cls.__name__}.{name}: {annotation}"
+        for cls in classes
+        for name, annotation in vars(cls).get("__annotations__", {}).items()
+        if not name.startswith("_") and ANY.search(str(annotation))
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
 def test_signatures(package: str) -> None:
     """Every parameter and result has a type that says what it is."""
     assert [fault for name, function in public(package) for fault in faults(name, function)] == []
