@@ -40,7 +40,11 @@ def is_public(name: str) -> bool:
     package = "pressmark" if len(parts) == 2 or parts[1][0].isupper() else ".".join(parts[:2])
     found: object = importlib.import_module(package)
     for part in name.removeprefix(f"{package}.").split("."):
-        if (part[0] == "_" and part != "__version__") or not hasattr(found, part) or part not in getattr(found, "__all__", [part]):
+        if (
+            (part[0] == "_" and part != "__version__")
+            or not hasattr(found, part)
+            or part not in getattr(found, "__all__", [part])
+        ):
             return False
         found = getattr(found, part)
     return True
