@@ -52,10 +52,8 @@ def test_columns() -> None:
 
 def test_report() -> None:
     """A report shows its totals and its first problems."""
-    problems = [
-        Problem("file-missing", "error", "2.1", b"data/%d\xff" % n, message="missing <here>") for n in range(12)
-    ]
-    report = Report([*problems, Problem("odd", "warning", "", b"x", message="odd")], {"files": 1_000})
+    problems = [Problem("file-missing", "error", "2.1", f"data/{n}\udcff", message="missing <here>") for n in range(12)]
+    report = Report([*problems, Problem("odd", "warning", "", "x", message="odd")], {"files": 1_000})
     assert repr(report) == "<Report: 12 errors, 1 warning; files 1,000>"
     lines = str(report).splitlines()
     assert lines[0] == "12 errors, 1 warning; files 1,000"

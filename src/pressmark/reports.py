@@ -38,7 +38,7 @@ class Problem(NamedTuple):
     :ivar kind: a stable word, listed in the documentation of the check
     :ivar severity: ``error``, or ``warning`` if no mandatory rule is broken
     :ivar section: section of the specification, for example ``2.1.3``, or empty
-    :ivar path: path of the file, relative to the checked directory, with ``/``, as bytes: names need not be UTF-8
+    :ivar path: path of the file, relative to the checked directory, with ``/``, as :func:`os.fsdecode` returns it
     :ivar algorithm: official name of the algorithm, for problems with digests
     :ivar expected: the expected value
     :ivar found: the value found
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
     kind: str
     severity: str
     section: str
-    path: bytes
+    path: str
     algorithm: str | None = None
     expected: str | None = None
     found: str | None = None
@@ -60,14 +60,11 @@ class Problem(NamedTuple):
     def from_record(cls, record: Mapping[str, object]) -> Problem:
         """Return the problem of a JSON object: the inverse of :meth:`record`."""
         fields: dict[str, Any] = {**record}
-        return cls(**{**fields, "path": os.fsencode(fields["path"])})
+        return cls(**fields)
 
     def record(self) -> dict[str, object]:
-        """Return the problem as a JSON object. Bytes of the path that are not UTF-8 become surrogates.
-
-        ``code`` is omitted if it is :data:`None`.
-        """
-        record = {**self._asdict(), "path": os.fsdecode(self.path)}
+        """Return the problem as a JSON object; ``code`` is omitted if it is :data:`None`."""
+        record: dict[str, object] = self._asdict()
         if self.code is None:
             del record["code"]
         return record
@@ -113,7 +110,7 @@ class Kinds(dict[str, Kind]):
     def problem(
         self,
         kind: str,
-        path: bytes,
+        path: str | bytes,
         message: str = "",
         *,
         severity: str | None = None,
@@ -141,7 +138,7 @@ class Kinds(dict[str, Kind]):
             kind,
             severity or known.severity,
             known.section if section is None else section,
-            path,
+            os.fsdecode(path),
             algorithm,
             expected,
             found,
@@ -159,8 +156,13 @@ class RepairStep(NamedTuple):
     """
 
     action: str
-    path: bytes
-    names: tuple[bytes, ...] = ()
+    path: str
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, action: str, path: bytes, names: Iterable[bytes] = ()) -> RepairStep:
+        """Return the step of a path and names in bytes."""
+        return cls(action, os.fsdecode(path), tuple(map(os.fsdecode, names)))
 
 
 @dataclass(repr=False)
@@ -206,7 +208,7 @@ class Report:
     def _repr_html_(self) -> str:
         from pressmark.summaries import FIRST, html_table
 
-        rows = [(one.severity, os.fsdecode(one.path), one.kind, one.message) for one in self.problems[:FIRST]]
+        rows = [(one.severity, one.path, one.kind, one.message) for one in self.problems[:FIRST]]
         return html_table(self._totals(), ("severity", "path", "kind", "message"), rows)
 
     def _totals(self) -> str:

@@ -115,7 +115,7 @@ class Fuzzer:
             assert "\n" not in one.message, one
             assert "\r" not in one.message, one
             assert len(one.message) < 2000, one
-            assert isinstance(one.path, bytes), one
+            assert isinstance(one.path, str), one
             assert str(one.record()), one
             self.kinds[one.kind] += 1
 

@@ -31,7 +31,7 @@ Internal-Sender-Description: Uncompressed greyscale TIFFs created
 
 def parse(data: bytes, version: tuple[int, int] = (1, 0), encoding: str = "UTF-8") -> tuple[BagInfo, list[str]]:
     info, problems = BagInfo.parse(data, encoding, version)
-    assert all("\n" not in one.message and one.path == b"bag-info.txt" for one in problems)
+    assert all("\n" not in one.message and one.path == "bag-info.txt" for one in problems)
     return info, [one.kind for one in problems]
 
 

@@ -66,7 +66,7 @@ def test_problems_of_declarations(what: str) -> None:
     data, declaration, kinds = BAD[what]
     found, problems = read_declaration(data)
     assert found == declaration
-    assert all(one.path == b"bagit.txt" and "\n" not in one.message for one in problems)
+    assert all(one.path == "bagit.txt" and "\n" not in one.message for one in problems)
     if kinds is not None:
         assert [one.kind for one in problems] == kinds
 

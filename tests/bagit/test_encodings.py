@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import tracemalloc
 
@@ -28,7 +29,7 @@ def read(data: bytes, encoding: str = "UTF-8", file: io.BytesIO | None = None) -
     lines, kinds = [], []
     while (found := reader.line()) is not None:
         if isinstance(found, Problem):
-            assert found.path == NAME
+            assert found.path == os.fsdecode(NAME)
             kinds.append(found.kind)
         else:
             lines.append(found)

@@ -86,13 +86,13 @@ def test_same_as_a_dictionary(
     """Entries, checksums, duplicates, marks and problems equal those of the lines read into a dictionary."""
     algorithms = ["md5", "sha1", "sha256"][: len(data)]
     expected: dict[bytes, dict[str, str]] = {}
-    problems: list[tuple[str, bytes]] = []
+    problems: list[tuple[str, str]] = []
     for algorithm, content in zip(algorithms, data, strict=True):
         for found in read_manifest(io.BytesIO(content), b"M", algorithm, "UTF-8", version, tag=tag):
             if isinstance(found, Problem):
                 problems.append((found.kind, found.path))
             elif algorithm in expected.setdefault(found.path, {}):
-                problems.append(("path-duplicate", found.path))
+                problems.append(("path-duplicate", os.fsdecode(found.path)))
             else:
                 expected[found.path][algorithm] = found.digest
     for implementation in implementations:

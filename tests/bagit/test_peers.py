@@ -148,8 +148,8 @@ def test_their_bags(peer: Peer, tmp_path: Path) -> None:
     shutil.copytree(source, changed)
     (changed / "data" / "plain").write_bytes(b"other")
     assert {(found.kind, found.path) for found in validate(changed).errors} == {
-        ("checksum-mismatch", b"data/plain"),
-        ("oxum-mismatch", b"bag-info.txt"),
+        ("checksum-mismatch", "data/plain"),
+        ("oxum-mismatch", "bag-info.txt"),
     }
     update(source, drop="md5")
     assert flaws(source) == []

@@ -182,8 +182,8 @@ def test_a_check_warns_of_extensions_of_objects(root: Path) -> None:
     stage(path)
     log(path)
     report = stores.open(root).check()
-    found = [(one.severity, one.path.rpartition(b"/")[2]) for one in report.problems if one.kind == "unversioned"]
-    assert found == [("warning", b"0005-mutable-head")]
+    found = [(one.severity, one.path.rpartition("/")[2]) for one in report.problems if one.kind == "unversioned"]
+    assert found == [("warning", "0005-mutable-head")]
 
 
 def test_an_encapsulating_directory_that_is_a_link_is_copied(tmp_path: Path) -> None:

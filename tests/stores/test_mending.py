@@ -57,7 +57,7 @@ def lost(path: Path) -> None:
 
 
 def errors(report: Report) -> list[tuple[str, str]]:
-    return [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.kind != "inventory-advice"]
+    return [(one.kind, one.path) for one in report.problems if one.kind != "inventory-advice"]
 
 
 def mended(store: Store, good: Path, *identifiers: str, **how: Any) -> tuple[Report, list[str]]:
@@ -65,7 +65,7 @@ def mended(store: Store, good: Path, *identifiers: str, **how: Any) -> tuple[Rep
     steps: list[RepairStep] = []
     report = stores.mend(store, good, identifiers, progress=EventListener(steps.append), **how)  # type: ignore[arg-type]
     assert {step.action for step in steps} <= {"mend"}
-    return report, [os.fsdecode(step.path) for step in steps]
+    return report, [step.path for step in steps]
 
 
 @pytest.mark.parametrize("damage", [changed_in_place, cut, lost])

@@ -180,7 +180,7 @@ def test_a_bag_that_keeps_changing(tmp_path: Path, folder: BagFolder, monkeypatc
 def test_a_file_that_changes(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file written to during the read is read again."""
     real = bags_check.validate
-    results = [lambda report: report.add([Problem("file-changing", "error", "3", b"data/f")])]
+    results = [lambda report: report.add([Problem("file-changing", "error", "3", "data/f")])]
 
     def validate(*args: Any, **options: Any) -> Any:
         report = real(*args, **options)
@@ -190,7 +190,7 @@ def test_a_file_that_changes(tmp_path: Path, folder: BagFolder, monkeypatch: pyt
 
     monkeypatch.setattr(bags_check, "validate", validate)
     assert found(folder) == ([], 1)
-    results += [lambda report: report.add([Problem("file-changing", "error", "3", b"data/f")])] * 100
+    results += [lambda report: report.add([Problem("file-changing", "error", "3", "data/f")])] * 100
     assert found(folder) == (["file-changing"], 1)
     assert len(results) == 100 - bags_check.REREADS
 

@@ -18,6 +18,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.names import PATH_MAX
+from pressmark.reports import Problem
 from pressmark.stores import placement, store_change
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
@@ -179,6 +180,8 @@ def test_a_store_that_nobody_may_look_into(tmp_path: Path, monkeypatch: pytest.M
 def test_records() -> None:
     """A record is JSON, whatever its names."""
     found = problem("not-utf8", b"pairtree_root/\xff")
+    assert found.path == "pairtree_root/\udcff"
+    assert Problem.from_record(json.loads(json.dumps(found.record()))) == found
     record = StoreObject("\udcff", "pairtree_root/\udcff", True, "obj", (found,)).record()
     assert json.loads(json.dumps(record)) == record
     assert list(record) == ["id", "path", "proper", "encapsulation", "problems"]

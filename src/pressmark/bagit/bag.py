@@ -109,7 +109,7 @@ class Bag(BagTags):
                         found.setdefault(os.fsdecode(entry.path), {}).update(entry.digests)
         for one in problems:
             if one.kind == "file-unreadable":
-                raise BagError(os.path.join(self.path, one.path), one.message)
+                raise BagError(os.path.join(os.fsdecode(self.path), one.path), one.message)
         return found
 
     def validate(

@@ -116,7 +116,7 @@ class BagTags:
             if found.kind == "declaration-missing":
                 raise BagError(bag.path, "bagit.txt not found; specify the base directory of a bag")
             if found.kind == "file-unreadable":
-                raise BagError(os.path.join(bag.path, found.path), found.message)
+                raise BagError(os.path.join(os.fsdecode(bag.path), found.path), found.message)
         declaration = Declaration(bag.version, bag.encoding)
         return cls(bag.path, declaration, bag.info, bag.manifests, bag.tag_manifests, bag.info_name)
 
@@ -150,7 +150,7 @@ class BagTags:
             for found in problems:
                 if found.kind == "file-unreadable":
                     listing.close()
-                    raise BagError(os.path.join(self.path, found.path), found.message)
+                    raise BagError(os.path.join(os.fsdecode(self.path), found.path), found.message)
             self._payload = listing
         return self._payload
 

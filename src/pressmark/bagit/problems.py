@@ -321,12 +321,12 @@ class Cause:
         # An update rewrites bagit.txt, but not without a warning.
         if found.severity == ERROR or found.kind == "declaration-malformed":
             self._kinds.add(found.kind)
-        if found.path.startswith(b"data/"):
+        if found.path.startswith("data/"):
             self._payload_differs |= found.kind in _PAYLOAD_DIFFERS
             self._misses_payload |= found.kind == "file-missing"
             self._is_unread |= found.kind == "file-unreadable"
             self._unlisted += found.kind == "file-unlisted"
-        elif found.path.startswith(b"manifest-"):
+        elif found.path.startswith("manifest-"):
             if found.kind == "file-missing":
                 self._kinds.add("payload-manifest-missing")
             self._manifest_differs |= found.kind in ("checksum-mismatch", "line-unterminated", "file-unreadable")
@@ -487,17 +487,17 @@ class BagReport(Report):
         return self._errors() == 0
 
     @property
-    def missing(self) -> list[bytes]:
+    def missing(self) -> list[str]:
         """Files that are listed in a manifest but do not exist."""
         return list(self._paths(_MISSING))
 
     @property
-    def changed(self) -> list[bytes]:
+    def changed(self) -> list[str]:
         """Files with a wrong checksum."""
         return list(self._paths(_CHANGED))
 
     @property
-    def untracked(self) -> list[bytes]:
+    def untracked(self) -> list[str]:
         """Payload files that are not listed in any manifest."""
         return list(self._paths(_UNTRACKED))
 
@@ -526,6 +526,6 @@ class BagReport(Report):
     def _errors(self) -> int:
         return sum([number for (_, severity), number in self.tally.items() if severity == ERROR])
 
-    def _paths(self, kinds: frozenset[str]) -> Iterator[bytes]:
+    def _paths(self, kinds: frozenset[str]) -> Iterator[str]:
         # A file can have several wrong checksums.
         return iter(dict.fromkeys(found.path for found in self.problems if found.kind in kinds))

@@ -260,7 +260,7 @@ class UnreadableDirectories:
 
     def add(self, fault: Problem) -> None:
         """Add the fault of an entry that may be a directory."""
-        self._faults.setdefault(fault.path, fault)
+        self._faults.setdefault(os.fsencode(fault.path), fault)
 
     def hides(self, path: bytes) -> bool:
         """Return whether a listed file that was not found is one of the entries or in one, which counts it."""

@@ -73,7 +73,7 @@ def refusal(error: OSError, path: str | bytes = b"") -> tuple[str, str]:
 _OF_ONE = (errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG)
 
 
-def unrepaired(path: bytes, error: OSError) -> Problem:
+def unrepaired(path: str | bytes, error: OSError) -> Problem:
     """Return the problem of one object or directory that a repair cannot change.
 
     :raises OSError: the error would stop every other change, too

@@ -238,7 +238,7 @@ def _beside(record: _Record, receipt: ReceiptBuilder) -> list[Problem]:
     problems = [Problem.from_record(one) for one in record["problems"]]
     for one in problems:
         if one.severity == "error":
-            receipt.fail("beside", path=decode_fs(one.path), message=one.message)
+            receipt.fail("beside", path=one.path, message=one.message)
         else:
             receipt.count("beside")
     return problems

@@ -62,7 +62,7 @@ def finish(bag: Path | Bag, **changes: Any) -> Report:
     return complete(bag, **{"allow_http": True, "allow_private": True, "retries": 0, "timeout": 30.0} | changes)
 
 
-def kinds(report: Report) -> list[tuple[str, bytes]]:
+def kinds(report: Report) -> list[tuple[str, str]]:
     return [(problem.kind, problem.path) for problem in report.problems]
 
 
@@ -199,7 +199,7 @@ def test_a_slow_file_holds_up_no_other(server: Server, tmp_path: Path) -> None:
 
     server.answer("/data/000", slow)
     server.answer("/data/199", last)
-    assert kinds(finish(bag, threads=2)) == [("fetch-failed", b"data/000"), ("fetch-failed", b"data/199")]
+    assert kinds(finish(bag, threads=2)) == [("fetch-failed", "data/000"), ("fetch-failed", "data/199")]
 
 
 def test_all_checksums_are_compared(server: Server, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_all_checksums_are_compared(server: Server, tmp_path: Path) -> None:
     bag = holey(tmp_path / "bag", server, files, algorithms=["sha512", "md5"], manifests={"manifest-md5.txt": wrong})
     [problem] = finish(bag).problems
     assert problem.kind == "checksum-mismatch"
-    assert (problem.path, problem.algorithm) == (path, "md5")
+    assert (problem.path, problem.algorithm) == (os.fsdecode(path), "md5")
     assert (problem.expected, problem.found) == (digest(b"", "md5"), digest(FILES[path], "md5"))
     assert server.url("/data/0/file") in problem.message
     assert payload(bag) == {}
@@ -278,7 +278,7 @@ def test_occupied_paths(server: Server, tmp_path: Path, kind: str) -> None:
         os.mkfifo(end)
     before = tree(tmp_path)
     report = finish(bag)
-    assert kinds(report) == [("fetch-refused", b"data/0/file"), ("fetch-refused", b"data/1/file")]
+    assert kinds(report) == [("fetch-refused", "data/0/file"), ("fetch-refused", "data/1/file")]
     assert {problem.section for problem in report.problems} == {"5.1"}
     assert len(server.requests) == 4
     landed = {b"bag/" + path: body for path, body in FILES.items() if path[5:6] not in b"01"}
@@ -359,7 +359,7 @@ def test_a_path_is_fetched_once(server: Server, tmp_path: Path) -> None:
     with open(bag / "fetch.txt", "ab") as file:
         file.write(fetch_line(server.answer("/other", whole(b"other")), 5, b"data/0/file"))
     report = finish(bag)
-    assert kinds(report) == [("path-duplicate", b"data/0/file")]
+    assert kinds(report) == [("path-duplicate", "data/0/file")]
     assert "/other" not in server.paths
     assert payload(bag) == FILES
 
@@ -427,7 +427,7 @@ def test_existing_files_are_verified_on_request(server: Server, tmp_path: Path) 
     (bag / "data/0").mkdir()
     (bag / "data/0/file").write_bytes(FILES[b"data/0/file"][::-1])
     report = finish(bag, verify=True)
-    assert kinds(report) == [("checksum-mismatch", b"data/0/file")]
+    assert kinds(report) == [("checksum-mismatch", "data/0/file")]
     assert report.counts == {"files": 5, "bytes": report.counts["bytes"], "present": 0, "failed": 1}
     (bag / "data/0/file").write_bytes(FILES[b"data/0/file"])
     assert finish(bag, verify=True).counts["present"] == 6
@@ -460,10 +460,10 @@ def test_a_failure_does_not_stop_other_downloads(server: Server, tmp_path: Path)
     seen: list[Any] = []
     report = finish(bag, progress=listening(on_problem=seen.append))
     assert kinds(report) == [
-        ("fetch-failed", b"data/0/file"),
-        ("fetch-too-long", b"data/1/file"),
-        ("checksum-mismatch", b"data/3/file"),
-        ("fetch-failed", b"data/5/file"),
+        ("fetch-failed", "data/0/file"),
+        ("fetch-too-long", "data/1/file"),
+        ("checksum-mismatch", "data/3/file"),
+        ("fetch-failed", "data/5/file"),
     ]
     assert seen == report.problems
     assert report.counts["failed"] == 4
@@ -556,7 +556,7 @@ def test_a_full_disk_is_one_problem(server: Server, tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "write", write)
     report = finish(bag, threads=1)
-    assert kinds(report) == [("disk-full", b"fetch.txt")]
+    assert kinds(report) == [("disk-full", "fetch.txt")]
     assert "free some" in report.problems[0].message
     assert len(payload(bag)) == 2
     monkeypatch.undo()
@@ -599,7 +599,7 @@ def test_failed_flushes(server: Server, tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("pressmark.bagit.fetch.complete.flush_directory", flush(errno.EIO))
     report = finish(bag)
-    assert kinds(report) == [("file-unwritable", b"")]
+    assert kinds(report) == [("file-unwritable", "")]
     assert "a power failure can still remove them" in report.problems[0].message
     assert report.counts["files"] == len(FILES)
     assert payload(bag) == FILES
@@ -623,7 +623,7 @@ def test_file_systems_without_hard_links(server: Server, tmp_path: Path, monkeyp
         handler.send(200, {}, FILES[b"data/1/file"])
 
     server.answer("/data/1/file", answer)
-    assert kinds(finish(bag)) == [("fetch-refused", b"data/1/file")]
+    assert kinds(finish(bag)) == [("fetch-refused", "data/1/file")]
     assert payload(bag) == FILES | {b"data/1/file": b"precious"}
     assert_clean(bag)
 
@@ -634,7 +634,7 @@ def test_without_descriptors_of_directories(server: Server, tmp_path: Path, monk
     bag = holey(tmp_path / "bag", server)
     (tmp_path / "outside").mkdir()
     (bag / "data/0").symlink_to(tmp_path / "outside")
-    assert kinds(finish(bag)) == [("fetch-refused", b"data/0/file")]
+    assert kinds(finish(bag)) == [("fetch-refused", "data/0/file")]
     (bag / "data/0").unlink()
     assert finish(bag).ok
     assert payload(bag) == FILES
@@ -753,8 +753,8 @@ def test_other_problems_of_the_bag_are_reported(tmp_path: Path) -> None:
     assert not report.ok
     found = [(one.kind, one.path) for one in report.problems]
     assert sorted(found) == [
-        ("file-missing", b"data/gone"),
-        ("file-unlisted", b"data/new"),
-        ("info-malformed", b"bag-info.txt"),
-        ("line-malformed", b"fetch.txt"),
+        ("file-missing", "data/gone"),
+        ("file-unlisted", "data/new"),
+        ("info-malformed", "bag-info.txt"),
+        ("line-malformed", "fetch.txt"),
     ]

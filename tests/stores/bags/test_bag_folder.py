@@ -322,9 +322,7 @@ def test_serialized_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
             member.type, member.linkname = kind, "/etc/passwd"
             hostile.addfile(member)
     before = snapshot(tmp_path)
-    found = {
-        (one.kind, os.fsdecode(one.path)) for one in folder.check(digests=True).problems if one.severity == "error"
-    }
+    found = {(one.kind, one.path) for one in folder.check(digests=True).problems if one.severity == "error"}
     assert snapshot(tmp_path) == before
     assert found == {
         ("archive-malformed", "broken.tar"),
@@ -356,7 +354,7 @@ def test_exceptions_of_archive_readers(tmp_path: Path, folder: BagFolder) -> Non
             tar.addfile(tarfile.TarInfo(name))
     folder.put("good", tmp_path / "given")
     assert [(record.id, record.path) for record in folder.objects() if record.id == "good"] == [("good", "good")]
-    found = {(one.kind, os.fsdecode(one.path)) for one in folder.check(digests=True).problems}
+    found = {(one.kind, one.path) for one in folder.check(digests=True).problems}
     assert {
         ("archive-malformed", "name.zip"),
         ("archive-malformed", "deflated.zip"),
@@ -510,7 +508,7 @@ def test_check(tmp_path: Path, folder: BagFolder) -> None:
     seen: list[Any] = []
     report = folder.check(digests=True, progress=listening(on_problem=seen.append))
     assert seen == report.problems
-    assert [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.severity == "error"] == [
+    assert [(one.kind, one.path) for one in report.problems if one.severity == "error"] == [
         ("checksum-mismatch", "changed/data/a"),
         ("link", "link"),
         ("file-missing", "missing/data/a"),
@@ -519,14 +517,14 @@ def test_check(tmp_path: Path, folder: BagFolder) -> None:
         ("declaration-missing", "undeclared/bagit.txt"),
         ("file-missing", "undeclared/bagit.txt"),
     ]
-    assert [(one.kind, os.fsdecode(one.path)) for one in report.problems if one.severity == "warning"] == [
+    assert [(one.kind, one.path) for one in report.problems if one.severity == "warning"] == [
         ("beside", "beside"),
         ("beside", "dir/beside"),
         ("empty", "emp/ty"),
     ]
     assert (report.counts["objects"], report.counts["proper"]) == (4, 3)
     # Checksums are verified only on request.
-    assert ("checksum-mismatch", b"changed/data/a") not in [(one.kind, one.path) for one in folder.check().problems]
+    assert ("checksum-mismatch", "changed/data/a") not in [(one.kind, one.path) for one in folder.check().problems]
     assert [record.id for record in folder.objects(ignore=["un*"])] == ["changed", "missing", "ok"]
 
 
@@ -616,7 +614,7 @@ def test_a_repair_continues_after_a_refused_directory(folder: BagFolder) -> None
         Path(folder.root, name).mkdir()
     report = folder.repair()
     assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "stuck"]
-    assert [(one.kind, one.path) for one in report.problems] == [("unrepaired", b"stuck"), ("empty", b"stuck")]
+    assert [(one.kind, one.path) for one in report.problems] == [("unrepaired", "stuck"), ("empty", "stuck")]
     assert report.counts["repaired"] == 2
 
 

@@ -100,13 +100,13 @@ def test_given_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implemen
 
     monkeypatch.setattr(ocfl_check, "check_object", counted)
     found = [(root.path_for(identifier), None) for identifier in IDENTIFIERS]
-    outside = Problem("file-stray", "error", "", b"x")
+    outside = Problem("file-stray", "error", "", "x")
     results: list[ocfl_check.ObjectResult] = []
     report = ocfl_check.Check(root, None, results.append).report_on([found[0], outside, *found[1:]], True, 1)
     assert [(problem.kind, problem.path) for problem in report.problems] == [
-        ("file-stray", b"x"),
-        ("content-mismatch", found[1][0] + b"/v1/content/a.txt"),
-        ("object-extra", found[3][0] + b"/extra"),
+        ("file-stray", "x"),
+        ("content-mismatch", f"{found[1][0].decode()}/v1/content/a.txt"),
+        ("object-extra", f"{found[3][0].decode()}/extra"),
     ]
     assert [result.path for result in results] == [where.decode() for where, _inside in found[:4]]
     assert set(calls) == {found[1][0], found[3][0]}

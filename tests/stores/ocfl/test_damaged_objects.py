@@ -360,7 +360,7 @@ def cases() -> Iterator[tuple[str, ...]]:
 
 
 def shown(problems: list[Problem]) -> list[str]:
-    return [f"{one.kind} {os.fsdecode(one.path)}: {one.message}" for one in problems]
+    return [f"{one.kind} {one.path}: {one.message}" for one in problems]
 
 
 def test_damaged_objects(whole: Path, tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     # Two names of the staged version differ only in normalization.
     assert (kinds(report), kinds(report, "warning")) == ([], ["case-clash", "unversioned"])
     [found] = [problem for problem in report.problems if problem.kind == "unversioned"]
-    assert found.path.endswith(b"/0005-mutable-head")
+    assert found.path.endswith("/0005-mutable-head")
     assert contents(root, "info:x") == HISTORY[0]
     for change in (
         lambda: root.put("info:x", given[2], replace=True, message="why"),

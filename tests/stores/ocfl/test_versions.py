@@ -241,7 +241,7 @@ def test_an_unfinished_version_is_finished(root: OcflRoot, tmp_path: Path, how: 
     """A check reports it, readers find the old or the new version, and a repair or the next change finishes it."""
     new = interrupted(root, tmp_path, is_listed=is_listed)
     [found] = [one for one in root.check(digests=True).problems if one.severity == "error"]
-    path = b"x/inventory.json" if is_listed else b"x/v3"
+    path = "x/inventory.json" if is_listed else "x/v3"
     assert (found.kind, found.code, found.path) == ("version-unfinished", "E060" if is_listed else "E046", path)
     assert "run pressmark store repair, or change the object again" in found.message
     assert contents(root) == (new if is_listed else FILES)
@@ -295,7 +295,7 @@ def test_a_dry_run_finishes_nothing(root: OcflRoot, tmp_path: Path, is_listed: b
     before = tree(at(root))
     steps: list[object] = []
     assert kinds(root.repair(dry_run=True, progress=EventListener(steps.append))) == []
-    assert steps == [RepairStep("finish", b"x/inventory.json" if is_listed else b"x/v3")]
+    assert steps == [RepairStep("finish", "x/inventory.json" if is_listed else "x/v3")]
     assert tree(at(root)) == before
     assert kinds(root.check()) == ["version-unfinished"]
 

@@ -170,7 +170,7 @@ def accounted(root: OcflRoot) -> dict[str, list[str]]:
     stray: list[Problem] = []
     records = list(root.objects(problems=stray))
     objects = {record.path for record in records}
-    problems = {os.fsdecode(problem.path) for problem in stray}
+    problems = {problem.path for problem in stray}
     by: dict[str, list[str]] = {}
     for directory, folders, files in os.walk(root.root):
         if directory == root.root:
@@ -216,7 +216,7 @@ def test_every_file_is_accounted_for(tmp_path: Path) -> None:
         ("b/c", "b/c", True),
     ]
     assert {problem.kind for problem in records[1].problems} == {"object-inside", "misplaced"}
-    assert {os.fsdecode(problem.path): problem.kind for problem in stray} == {
+    assert {problem.path: problem.kind for problem in stray} == {
         "b/link": "symbolic-link",
         "b/pipe": "special-file",
         "b/stray": "file-stray",
@@ -232,7 +232,7 @@ def test_every_file_is_accounted_for(tmp_path: Path) -> None:
     names = {"b/stray", "b/link", "b/pipe", "f", "empty"}
     less: list[Problem] = []
     list(root.objects(problems=less, ignore=["stray", "li*", "pipe", "?", "empty"]))
-    assert not names & {os.fsdecode(problem.path) for problem in less}
+    assert not names & {problem.path for problem in less}
 
 
 def test_identifiers_that_cannot_be_read(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.fs.names import decode_fs
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores import RepairStep
@@ -51,7 +50,7 @@ def test_the_specification(tree: Tree) -> None:
     assert sorted(snapshot(base / "pairtree_root" / "be" / "nt")) == [
         *(b"ef", b"ef/foo", b"ef/foo/x", b"obj", b"obj/README.txt", b"obj/report.pdf"),
     ]
-    assert events == [RepairStep("encapsulate", b"pairtree_root/be/nt", (b"README.txt", b"report.pdf"))]
+    assert events == [RepairStep("encapsulate", "pairtree_root/be/nt", ("README.txt", "report.pdf"))]
     assert report.counts == {"objects": 2, "repaired": 1}
     assert report.ok
     assert kinds(PairtreeStore(base)) == []
@@ -140,8 +139,8 @@ def test_links(tree: Tree, tmp_path: Path) -> None:
     assert found[b"ab/obj/far"] == b"-> ../../ef/foo/x"
     assert b"cd/obj" not in found
     assert [(problem.kind, problem.path) for problem in report.problems if problem.section != "4"] == [
-        ("link-unmoved", b"pairtree_root/cd/sub/out"),
-        ("split-end", b"pairtree_root/cd"),
+        ("link-unmoved", "pairtree_root/cd/sub/out"),
+        ("split-end", "pairtree_root/cd"),
     ]
     os.unlink(root / "cd" / "sub" / "out")
     assert PairtreeStore(base).repair().ok
@@ -199,15 +198,15 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[object] = []
     report = store.repair(progress=EventListener(events.append))
     assert [event.path for event in events if isinstance(event, RepairStep)] == [
-        b"pairtree_root/cd",
-        b"pairtree_root/gh",
+        "pairtree_root/cd",
+        "pairtree_root/gh",
     ]
     assert (report.ok, report.counts) == (False, {"objects": 3, "repaired": 2})
     assert [(problem.kind, problem.path) for problem in known(report)] == [
-        ("unrepaired", b"pairtree_root/ab"),
-        ("unfinished", b"pairtree_root/ab"),
-        ("unrepaired", b"pairtree_root/ef"),
-        ("empty", b"pairtree_root/ef"),
+        ("unrepaired", "pairtree_root/ab"),
+        ("unfinished", "pairtree_root/ab"),
+        ("unrepaired", "pairtree_root/ef"),
+        ("empty", "pairtree_root/ef"),
     ]
     root = base / "pairtree_root"
     assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
@@ -223,8 +222,8 @@ def test_parents_that_cannot_be_removed(tree: Tree, monkeypatch: pytest.MonkeyPa
     refuse_removal(monkeypatch, b"/ab/cd")
     events: list[object] = []
     report = store.repair(progress=EventListener(events.append))
-    assert events == [RepairStep("prune", b"pairtree_root/ab/cd/ef")]
-    assert [(problem.kind, problem.path) for problem in known(report)] == [("unrepaired", b"pairtree_root/ab/cd")]
+    assert events == [RepairStep("prune", "pairtree_root/ab/cd/ef")]
+    assert [(problem.kind, problem.path) for problem in known(report)] == [("unrepaired", "pairtree_root/ab/cd")]
 
 
 @pytest.mark.parametrize("name", ["ab/cd/", "ab/x"])
@@ -353,7 +352,7 @@ def test_other_dialects_are_not_changed(tree: Tree) -> None:
 
 
 def test_texts_of_events(tree: Tree) -> None:
-    """Paths in events are bytes, as in problems."""
+    """Paths in events are text with surrogates, as in problems."""
     events: list[object] = []
     PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, progress=EventListener(events.append))
-    assert [decode_fs(event.path) for event in events if isinstance(event, RepairStep)] == ["pairtree_root/\udcff"]
+    assert [event.path for event in events if isinstance(event, RepairStep)] == ["pairtree_root/\udcff"]

@@ -76,7 +76,7 @@ class FetchList:
         with self._files() as base:
             file = open_tag_file(base, FETCH_TXT, problems)
             if problems:
-                raise BagError(os.path.join(self._path, problems[0].path), problems[0].message)
+                raise BagError(os.path.join(os.fsdecode(self._path), problems[0].path), problems[0].message)
             if file is None:
                 return
             with file:

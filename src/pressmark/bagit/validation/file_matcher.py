@@ -120,7 +120,7 @@ class FileMatcher:
     def report_unreadable(self) -> None:
         """Report the directories that the walk could not list, after :meth:`check_missing`."""
         for found in self._unreadable.problems():
-            if found.path not in self._tag_files.unreadable:
+            if os.fsencode(found.path) not in self._tag_files.unreadable:
                 self._report_problems([found])
 
     def _explain_missing(self, listing: Listing) -> None:
@@ -155,8 +155,9 @@ class FileMatcher:
         if fault.kind != "file-unreadable":
             self._report_problems([self._judged(fault)])
             return
-        self.is_counted &= fault.path not in (b"", PAYLOAD) and not fault.path.startswith(BELOW_PAYLOAD)
-        if self._listing(fault.path).find(fault.path):
+        path = os.fsencode(fault.path)
+        self.is_counted &= path not in (b"", PAYLOAD) and not path.startswith(BELOW_PAYLOAD)
+        if self._listing(path).find(path):
             self._report_problems([fault])
         else:
             self._unreadable.add(fault)
@@ -166,7 +167,7 @@ class FileMatcher:
 
         Even if links are trusted, tag files that the draft describes must not be links out of the bag.
         """
-        if fault.kind == "link-outside" and fault.path in self._tag_files.names - {PAYLOAD}:
+        if fault.kind == "link-outside" and os.fsencode(fault.path) in self._tag_files.names - {PAYLOAD}:
             return problem("link-outside", fault.path)
         return fault
 

@@ -54,7 +54,7 @@ class TagFiles:
         self.fetched: FetchEntries | None = None
         problems: list[Problem] = []
         self.bag, self.names = read_tag_files(base, problems)
-        self.unreadable = {one.path for one in problems if one.kind == "file-unreadable"}
+        self.unreadable = {os.fsencode(one.path) for one in problems if one.kind == "file-unreadable"}
         if lenient:
             problems = [one._replace(severity=WARNING) if one.kind in _OF_FORM else one for one in problems]
         report_problems(problems)
@@ -103,7 +103,7 @@ class TagFiles:
     def _listing(self, manifests: tuple[ManifestFile, ...], stack: ExitStack, *, tag: bool) -> Listing:
         problems: list[Problem] = []
         listing = open_listing(self._base, self.bag, manifests, problems, tag=tag, lenient=self._lenient)
-        self.unreadable.update(one.path for one in problems if one.kind == "file-unreadable")
+        self.unreadable.update(os.fsencode(one.path) for one in problems if one.kind == "file-unreadable")
         self._report_problems(problems)
         return stack.enter_context(listing)
 
@@ -153,7 +153,7 @@ class TagFiles:
         self.fetched = FetchEntries()
         for found in self.fetched.read(self._base, self.bag, self.payload, lacking_in, self._lenient):
             if found.kind == "file-unreadable":
-                self.unreadable.add(found.path)
+                self.unreadable.add(os.fsencode(found.path))
             self._report_problems([found])
 
 

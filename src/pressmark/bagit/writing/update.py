@@ -169,7 +169,7 @@ class _Update:
     def _judge(self, problems: Iterable[Problem]) -> None:
         """Add problems of the bag, and decide for each whether it prevents the update."""
         for found in problems:
-            kind, path = found.kind, found.path
+            kind, path = found.kind, os.fsencode(found.path)
             of_payload = path.startswith(BELOW_PAYLOAD)
             if kind in LATER:
                 continue
@@ -194,7 +194,7 @@ class _Update:
 
     def _repairs(self, found: Problem) -> bool:
         """Return whether the update repairs a problem by rewriting a file."""
-        kind, path = found.kind, found.path
+        kind, path = found.kind, os.fsencode(found.path)
         if path == bagit_txt.NAME and kind in ("undecodable", "line-too-long"):
             return True
         # A repeated line with the same checksum can be removed; tag manifests are always rewritten.

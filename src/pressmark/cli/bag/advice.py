@@ -20,7 +20,7 @@ _ACCEPTED_BY = {"file-unlisted": "added", "file-missing": "removed", "checksum-m
 def accept_word(problem: Problem) -> str | None:
     """Return the word for ``bag update --accept`` that accepts a change; :data:`None` for any other problem."""
     word = _ACCEPTED_BY.get(problem.kind)
-    return word if word is None or problem.path.startswith(BELOW_PAYLOAD) else "tag-files"
+    return word if word is None or problem.path.startswith(os.fsdecode(BELOW_PAYLOAD)) else "tag-files"
 
 
 class Findings:

@@ -208,7 +208,7 @@ class _Accepted:
     def __init__(self, write: Callable[[Problem], object]) -> None:
         self.report = BagReport(keep=0)
         self._write = write
-        self._last = b""
+        self._last = ""
         self._counts: Counter[str] = Counter()
         self._new_tag_files = 0
 

@@ -70,8 +70,8 @@ def one_line(text: str) -> str:
 
 def problem_text(problem: Problem, bag: bytes = b"") -> str:
     """Return a problem as one line: severity, kind, path and message. ``bag`` is prepended to the path."""
-    path = os.path.join(bag, problem.path) if problem.path else bag
-    pieces = [problem.severity, problem.kind, *([os.fsdecode(path)] if path else []), problem.message]
+    path = os.path.join(os.fsdecode(bag), problem.path) if problem.path else os.fsdecode(bag)
+    pieces = [problem.severity, problem.kind, *([path] if path else []), problem.message]
     return ": ".join(map(one_line, pieces))
 
 

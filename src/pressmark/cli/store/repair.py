@@ -82,7 +82,7 @@ def repair_command(
 ) -> int:
     """Repair the problems that can be repaired."""
     done = 0
-    mended: set[bytes] = set()
+    mended: set[str] = set()
     store = open_store(path, kind, layout, identifiers, undeclared=good is None)
     interrupted = "interrupted; run the same command to continue"
     with Output(progress, "object", as_json=as_json, go_on=True, interrupted=interrupted) as output:
@@ -93,12 +93,11 @@ def repair_command(
                 return  # the remaining problems are in the report
             done += 1
             mended.update([event.path] if event.action == "mend" else [])
-            names = [os.fsdecode(name) for name in event.names]
-            path = os.fsdecode(event.path)
             if as_json:
-                output.record({"action": event.action, "path": path, "names": names})
+                output.record(event._asdict())
             else:
-                output.line(one_line(": ".join([event.action, path, *([", ".join(names)] if names else [])])).encode())
+                names = [", ".join(event.names)] if event.names else []
+                output.line(one_line(": ".join([event.action, event.path, *names])).encode())
 
         report = Report()
         if good is not None:

@@ -134,12 +134,11 @@ class SourceObjects:
 
         def stray(problems: list[Problem]) -> None:
             for found in problems:
-                path = decode_fs(found.path)
-                self._conflicts.add("stray", [ConflictMember(None, path)], f"{found.kind}: {found.message}")
+                self._conflicts.add("stray", [ConflictMember(None, found.path)], f"{found.kind}: {found.message}")
                 if found.kind in _HIDING:
-                    hidden.append(_row("", path, found.kind, found.message))
+                    hidden.append(_row("", found.path, found.kind, found.message))
                 elif found.kind in contents:
-                    unrecognised.add(path, found.kind)
+                    unrecognised.add(found.path, found.kind)
             problems.clear()
 
         def rows(before: str | None) -> Iterator[Entry]:

@@ -66,10 +66,10 @@ def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content
             one
             for one in wrong
             if one.kind != "hard-link"
-            and not (one.kind in _OF_COPYING and os.path.join(directory, encode_fs(one.path)) in copied)
+            and not (one.kind in _OF_COPYING and os.path.join(directory, os.fsencode(one.path)) in copied)
         ]
     if wrong:
-        what = f"{quoted_path(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
+        what = f"{quoted_path(os.path.join(entry.source, wrong[0].path))}: {wrong[0].message}"
         raise TransferError(
             status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
         )

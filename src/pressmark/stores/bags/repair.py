@@ -30,7 +30,7 @@ def repair(store: ChangedStore, walk: BagWalk, dry_run: bool, on_event: OnEvent 
             for item in items:
                 for found in item.problems if isinstance(item, StoreObject) else [item]:
                     if found.kind == "empty":
-                        run.repair(found, partial(run.prune, found.path))
+                        run.repair(found, partial(run.prune, os.fsencode(found.path)))
                     elif found.kind in changes:
                         run.repair(found, partial(changes[found.kind], walk, run, found))
         checked = run.remaining(check(walk, False, None, None))
@@ -40,18 +40,20 @@ def repair(store: ChangedStore, walk: BagWalk, dry_run: bool, on_event: OnEvent 
 
 def _put_back(walk: BagWalk, run: Repairs, found: Problem) -> Iterator[RepairStep]:
     """Undo an interrupted replacement, unless another run has completed it."""
-    own = found.path.removesuffix(REPLACED)
-    if run.exists(found.path) and not run.exists(own):
-        run.move(found.path, own)
+    path = os.fsencode(found.path)
+    own = path.removesuffix(REPLACED)
+    if run.exists(path) and not run.exists(own):
+        run.move(path, own)
         yield RepairStep("finish", found.path)
 
 
 def _remove_old(walk: BagWalk, run: Repairs, found: Problem) -> Iterator[RepairStep]:
     """Remove the old bag beside the new one."""
-    own = found.path.removesuffix(REPLACED)
-    if own != found.path and run.exists(found.path) and run.exists(own):
+    path = os.fsencode(found.path)
+    own = path.removesuffix(REPLACED)
+    if own != path and run.exists(path) and run.exists(own):
         if not run.dry_run:
-            discard(run.staging, os.path.join(walk.base, found.path))
+            discard(run.staging, os.path.join(walk.base, path))
         yield RepairStep("remove", found.path)
 
 

@@ -208,7 +208,7 @@ class BagWalk(StoreWalk):
 
         :param name: its file name without the ending
         """
-        problems = [found._replace(path=path) for found in described.problems]
+        problems = [found._replace(path=os.fsdecode(path)) for found in described.problems]
         if problems:
             # The content is unknown, whatever the name.
             return record_of(None, path, problems)
@@ -482,7 +482,7 @@ def record_of(identifier: str | None, path: bytes, problems: Sequence[Problem]) 
 
 def within(path: bytes, found: Problem) -> Problem:
     """Return a bag's problem as one of the folder."""
-    return found._replace(path=os.path.join(path, found.path) if found.path else path)
+    return found._replace(path=os.path.join(os.fsdecode(path), found.path) if found.path else os.fsdecode(path))
 
 
 def _leads_to(path: bytes, status: os.stat_result) -> bool:

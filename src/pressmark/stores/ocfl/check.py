@@ -117,7 +117,7 @@ def extension_problems(storage: Storage) -> Iterator[Problem]:
         storage.path(EXTENSIONS), EXTENSIONS, links="skip", ignored=decode_fs(WORK_DIRECTORY).__eq__
     ):
         # The directory itself is reported with the layout.
-        if found.kind == "unreadable" and found.path != EXTENSIONS:
+        if found.kind == "unreadable" and found.path != decode_fs(EXTENSIONS):
             yield found
 
 

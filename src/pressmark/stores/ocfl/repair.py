@@ -185,8 +185,8 @@ class _Repair:
             if isinstance(item, Checked):
                 self._mend_object(item.path, item.problems)
             elif item.kind == "file-stray" and item.code == "E003":
-                self._mend_object(os.path.dirname(item.path), [item])
-            elif not self._is_declared(item.path):  # otherwise repaired with the object
+                self._mend_object(os.path.dirname(os.fsencode(item.path)), [item])
+            elif not self._is_declared(os.fsencode(item.path)):  # otherwise repaired with the object
                 self._mend(item, b"")
         for found in problems:  # the objects prove the layout
             self._mend(found, b"")
@@ -200,7 +200,7 @@ class _Repair:
 
     def _mend_object(self, path: bytes, problems: Sequence[Problem]) -> None:
         """Repair the problems of an object, then those that repairs reveal, or that can be repaired only now."""
-        repaired: set[tuple[str, bytes]] = set()
+        repaired: set[tuple[str, str]] = set()
         with contextlib.suppress(FileNotFoundError):  # removed by another run
             while new := [one for one in problems if (one.kind, one.path) not in repaired and self._mend(one, path)]:
                 repaired.update((one.kind, one.path) for one in new)
@@ -219,37 +219,38 @@ class _Repair:
 
     def _change(self, found: Problem, object_path: bytes) -> Callable[[], Iterable[RepairStep]] | None:
         """Return what repairs a problem, if that is possible."""
+        path = os.fsencode(found.path)
         match found.kind:
             case "directory-empty":
-                return partial(self._prune, found.path)
+                return partial(self._prune, path)
             case "content-directory-empty":
                 # The version's directory stays, because the inventory lists it.
-                version = found.path[len(object_path) + 1 :].partition(b"/")[0]
-                return partial(self._prune, found.path, os.path.join(object_path, version))
+                version = path[len(object_path) + 1 :].partition(b"/")[0]
+                return partial(self._prune, path, os.path.join(object_path, version))
             case "declaration-malformed":
-                return partial(self._write_declaration, found.path)
+                return partial(self._write_declaration, path)
             case "file-stray" if object_path:
                 return partial(self._declare_object, object_path)
             case "sidecar-missing":
-                return partial(self._write_sidecar, found.path)
+                return partial(self._write_sidecar, path)
             case "sidecar-malformed":
-                return partial(self._write_line_end, found.path)
+                return partial(self._write_line_end, path)
             case "inventory-missing" | "inventory-malformed" | "sidecar-mismatch":
-                is_own = found.path in (object_path, os.path.join(object_path, _INVENTORY))
+                is_own = path in (object_path, os.path.join(object_path, _INVENTORY))
                 return partial(self._restore_inventory, object_path) if is_own else None
             case "layout-missing":
                 layout = self._proven_layout()  # reads all objects: not while the lock is held
                 return None if layout is None else partial(self._write, LAYOUT, layout_file(layout))
             case "version-unfinished":
-                return partial(self._finish_version, found.path, object_path)
+                return partial(self._finish_version, path, object_path)
         return None
 
     def _prune(self, path: bytes, stop: bytes = b"") -> Iterator[RepairStep]:
         """Remove an empty directory, and those above it that become empty, up to ``stop``."""
         if path == EXTENSIONS:
-            yield RepairStep("prune", path)  # removed with the staging directory in it
+            yield RepairStep.of("prune", path)  # removed with the staging directory in it
             return
-        yield from (step for step in self._run.prune(path, stop) if step.path == path)
+        yield from (step for step in self._run.prune(path, stop) if os.fsencode(step.path) == path)
 
     def _finish_version(self, path: bytes, object_path: bytes) -> Iterator[RepairStep]:
         """Finish the publishing of an object's newest version.
@@ -266,7 +267,7 @@ class _Repair:
             self._write_digest(object_path, unfinished.document, unfinished.data)
         elif not finish_version(self._store, self._run.changes, object_path):
             return  # another run was publishing it
-        yield RepairStep("finish", path)
+        yield RepairStep.of("finish", path)
 
     def _write_declaration(self, path: bytes) -> Sequence[RepairStep]:
         line = os.path.basename(path)[2:]
@@ -310,7 +311,7 @@ class _Repair:
             with self._storage.changes(self._store.durable) as changes:
                 changes.put(name, content)
         self._store.read_declaration()
-        self._run.note([RepairStep("write", name)], "declaration-missing", b"")
+        self._run.note([RepairStep.of("write", name)], "declaration-missing", b"")
 
     def _write_sidecar(self, path: bytes) -> Sequence[RepairStep]:
         """Write the sidecar of an inventory whose other copy has a matching one."""
@@ -410,7 +411,7 @@ class _Repair:
         if self._storage.exists(path) and not stat.S_ISREG(self._storage.status(path).st_mode):
             return ()
         self._run.write(path, data)
-        return (RepairStep("write", path),)
+        return (RepairStep.of("write", path),)
 
 
 def _digest(algorithm: str, data: bytes) -> str:

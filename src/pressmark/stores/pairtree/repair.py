@@ -47,20 +47,21 @@ def repair(store: WalkedStore, walk: Walk, dry_run: bool, on_event: OnEvent | No
 
 def _mend(walk: Walk, run: Repairs, item: Item) -> bool:
     """Repair one item of the walk if possible; return whether its repairable problems are gone."""
+    path = os.fsencode(item.path)
     if isinstance(item, Problem):
         if item.kind == "leftover":
-            run.clear(os.path.dirname(os.path.join(walk.base, item.path)))
-            return run.dry_run or not run.exists(encode_fs(item.path))
+            run.clear(os.path.dirname(os.path.join(walk.base, path)))
+            return run.dry_run or not run.exists(path)
         if item.kind != "empty":
             return False
-        is_done = run.repair(item, partial(run.prune, item.path, encode_fs(ROOT)))
+        is_done = run.repair(item, partial(run.prune, path, encode_fs(ROOT)))
     else:
         found = next((one for one in item.problems if one.kind in _GATHERED), None)
         if found is None or item.path == ROOT:
             return False
         is_done = run.repair(found, partial(_gather, walk, run, item))
         run.repaired.discard((found.kind, found.path))  # there may be millions
-    return is_done or not run.exists(encode_fs(item.path))
+    return is_done or not run.exists(path)
 
 
 def _gather(walk: Walk, run: Repairs, item: StoreObject) -> Iterator[RepairStep]:
@@ -80,7 +81,7 @@ def _gather(walk: Walk, run: Repairs, item: StoreObject) -> Iterator[RepairStep]
     if broken:
         run.stuck += [problem("link-unmoved", path + b"/" + name) for name in broken]
         return
-    step = RepairStep("finish" if entries.ours else "encapsulate", path, tuple(entry.name for entry in entries.members))
+    step = RepairStep.of("finish" if entries.ours else "encapsulate", path, [entry.name for entry in entries.members])
     if not run.dry_run:
         if entries.ours:
             entries = walk.finish(item.id or "", ppath)

@@ -234,7 +234,7 @@ class _Mending:
         return problems
 
     def _report_mended(self, recorded: RecordedFiles, damage: _Damage) -> None:
-        step = RepairStep("mend", os.path.join(recorded.directory, damage.name))
+        step = RepairStep.of("mend", os.path.join(recorded.directory, damage.name))
         self._report.steps.append(step)
         if self._on_event is not None:
             self._on_event(step)

@@ -43,7 +43,7 @@ class Repairs(StoreChange):
         self._on_event = on_event
         self._steps: list[RepairStep] = []
         self.dry_run = dry_run
-        self.repaired: set[tuple[str, bytes]] = set()
+        self.repaired: set[tuple[str, str]] = set()
         self.counts: Counter[str] = Counter()
         self.stuck: list[Problem] = []
         self.written: dict[bytes, bytes] = {}
@@ -79,10 +79,10 @@ class Repairs(StoreChange):
         for left in found:
             path = os.path.relpath(left, self._base)
             is_removed = self.dry_run or not os.path.lexists(left)
-            if is_removed and ("leftover", path) not in self.repaired:
-                self.note([RepairStep("remove", path)], "leftover", path)
+            if is_removed and ("leftover", os.fsdecode(path)) not in self.repaired:
+                self.note([RepairStep.of("remove", path)], "leftover", path)
 
-    def note(self, steps: Sequence[RepairStep], kind: str, path: bytes) -> None:
+    def note(self, steps: Sequence[RepairStep], kind: str, path: str | bytes) -> None:
         """Report the steps that repaired a problem."""
         self._steps += steps
         if self._on_event is not None:
@@ -90,7 +90,7 @@ class Repairs(StoreChange):
                 self._on_event(step)
         self.counts[kind] += 1
         if self.dry_run:
-            self.repaired.add((kind, path))
+            self.repaired.add((kind, os.fsdecode(path)))
 
     def repair(self, found: Problem, change: Callable[[], Iterable[RepairStep]], *, locked: bool = True) -> bool:
         """Repair a problem while no other run changes the store.
@@ -111,8 +111,8 @@ class Repairs(StoreChange):
             except SourceError as error:
                 self.stuck.append(problem("unrepaired", found.path, error.reason))
             except OSError as error:
-                refused = os.path.relpath(os.fsencode(error.filename or self._base), self._base)
-                is_above = found.path.startswith(refused + b"/")  # of an empty directory
+                refused = os.path.relpath(os.fsdecode(error.filename or self._base), os.fsdecode(self._base))
+                is_above = found.path.startswith(refused + "/")  # of an empty directory
                 self.stuck.append(unrepaired(refused if is_above else found.path, error))
         if steps:
             self.note(steps, found.kind, found.path)
@@ -122,7 +122,7 @@ class Repairs(StoreChange):
         """Return the report of a check after the repairs, with their steps; on a dry run, as it would be."""
         if self.dry_run:
             kept = (one for one in report.problems if (one.kind, one.path) not in self.repaired)
-            report.problems = [one._replace(path=self._new_path(one.path)) for one in kept]
+            report.problems = [one._replace(path=os.fsdecode(self._new_path(os.fsencode(one.path)))) for one in kept]
         report.steps = self._steps
         return report
 
@@ -196,7 +196,7 @@ class Repairs(StoreChange):
         try:
             self._prune(path, stop, removed, strict=True)
         finally:
-            yield from (RepairStep("prune", one) for one in removed)
+            yield from (RepairStep.of("prune", one) for one in removed)
 
     def _prune(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
         if not self.dry_run:

@@ -33,7 +33,7 @@ def repair(store: WalkedStore, walk: Walk, dry_run: bool, on_event: OnEvent | No
         for item, problems in list(_to_mend(walk)):
             for found in problems:
                 if item is None:
-                    run.repair(found, partial(run.prune, found.path, _ROOT))
+                    run.repair(found, partial(run.prune, os.fsencode(found.path), _ROOT))
                 elif found.kind in _MENDED:
                     run.repair(found, partial(_moved, walk, run, item, found))
     report = run.remaining(store.check(ignore=walk.ignore))
@@ -47,7 +47,7 @@ def _finish(store: WalkedStore, walk: Walk, run: Repairs) -> None:
     renaming = walk.renaming()
     if renaming is not None:
         path = encode_fs(f"{ROOT}/{renaming.directory}")
-        run.note([RepairStep("finish", path)], "unfinished", path)
+        run.note([RepairStep.of("finish", path)], "unfinished", path)
     run.clear(walk.work_directory)
     if not run.dry_run and os.path.isdir(walk.work_directory):
         with run.lock():
@@ -74,7 +74,7 @@ def _moved(walk: Walk, run: Repairs, item: StoreObject, found: Problem) -> Itera
         return
     old = os.path.join(directory, names[0])
     if found.kind == "bad-file-name":
-        if old != found.path:
+        if old != os.fsencode(found.path):
             return  # replaced meanwhile
         action, new = "rename", os.path.join(directory, encode_fs(found.expected))
     else:
@@ -89,7 +89,7 @@ def _moved(walk: Walk, run: Repairs, item: StoreObject, found: Problem) -> Itera
         run.move(old, new, _ROOT)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         return
-    yield RepairStep(action, old, (new,))
+    yield RepairStep.of(action, old, (new,))
 
 
 def _files(walk: Walk, run: Repairs, directory: bytes) -> list[bytes]:
