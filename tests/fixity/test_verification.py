@@ -31,9 +31,7 @@ DIGEST = "0" * 32
 
 def entries(folder: Path, *names: str) -> list[ManifestEntry]:
     return [
-        ManifestEntry(
-            os.path.relpath(os.fsencode(outcome.path), os.fsencode(folder)), dict(outcome.digests or {}), outcome.size
-        )
+        ManifestEntry(os.path.relpath(os.fsdecode(outcome.path), folder), dict(outcome.digests or {}), outcome.size)
         for outcome in hash_files(walk(folder), names)
     ]
 
@@ -84,9 +82,9 @@ def test_a_stream_is_a_manifest(tmp_path: Path) -> None:
                 assert [verdict.state for verdict in check.verify()] == ["ok"]
             assert check.first_missing() is None
     with check_manifest(io.BytesIO(line), tmp_path / "none") as check:
-        assert check.first_missing() == b"f"
-        assert check.fitting_root(b"f") == os.fsencode(tmp_path)
-        assert check.fitting_root(b"g") is None
+        assert check.first_missing() == "f"
+        assert check.fitting_root("f") == str(tmp_path)
+        assert check.fitting_root("g") is None
 
 
 def test_misspelled_names(tmp_path: Path) -> None:
@@ -94,7 +92,7 @@ def test_misspelled_names(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "f").write_bytes(b"1")
     digests = {"md5": hashlib.md5(b"1").hexdigest()}
-    names = [b"d\\f", b"d/f\r", b"d\\g", b"\r"]
+    names = ["d\\f", "d/f\r", "d\\g", "\r"]
     found = verify([ManifestEntry(name, digests) for name in names], tmp_path)
     assert [one.kind for one in found] == ["misspelled", "misspelled", "missing", "missing", "new"]
 
@@ -117,7 +115,7 @@ def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
     """Changed, missing, unreadable and new files have their status."""
     make(tmp_path, (1, 2, 3, 4, 5))
     known = entries(tmp_path, "md5", "sha512")
-    names = [os.fsdecode(entry.path) for entry in known]
+    names = [entry.path for entry in known]
     (tmp_path / names[0]).write_bytes(b"?")
     (tmp_path / names[1]).write_bytes(b"longer")
     (tmp_path / names[2]).unlink()
@@ -126,7 +124,7 @@ def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "x").write_bytes(b"x")
     verdicts = list(verify(known, tmp_path))
-    assert [(os.fsdecode(verdict.path), verdict.state, verdict.kind) for verdict in verdicts] == [
+    assert [(verdict.path, verdict.state, verdict.kind) for verdict in verdicts] == [
         (names[0], "changed", "changed"),
         (names[1], "changed", "changed"),
         (names[2], "missing", "missing"),
@@ -172,7 +170,7 @@ def test_names_are_normalized(tmp_path: Path) -> None:
     """A file that the manifest lists as ./a is not reported as new under a."""
     make(tmp_path, (1,))
     (entry,) = entries(tmp_path, "md5")
-    for path in (b"./" + entry.path, b"x/.//../" + entry.path):
+    for path in ("./" + entry.path, "x/.//../" + entry.path):
         (tmp_path / "x").mkdir(exist_ok=True)
         assert [verdict.state for verdict in verify([entry._replace(path=path)], tmp_path)] == ["ok"]
 
@@ -181,7 +179,7 @@ def test_no_entries(tmp_path: Path) -> None:
     """An empty manifest matches an empty directory."""
     assert list(verify([], tmp_path)) == []
     (tmp_path / "x").write_bytes(b"")
-    assert list(verify([], tmp_path)) == [Verdict(b"x", "new", kind="new", message="not in the manifest")]
+    assert list(verify([], tmp_path)) == [Verdict("x", "new", kind="new", message="not in the manifest")]
 
 
 def test_many_names_are_distinguished() -> None:
@@ -202,11 +200,11 @@ def test_excluded_names(tmp_path: Path) -> None:
     (tmp_path / "listed.tmp").write_bytes(b"b")
     (tmp_path / "new.tmp").write_bytes(b"")
     (tmp_path / "new").write_bytes(b"")
-    excluded: list[str | bytes] = []
+    excluded: list[str] = []
     found = verify(known, tmp_path, exclude=["*.tmp"], excluded=excluded)
     states = {verdict.path: verdict.state for verdict in found if not verdict.ok}
-    assert states == {b"listed.tmp": "changed", b"new": "new"}
-    assert excluded == [os.fsencode(tmp_path / "new.tmp")]
+    assert states == {"listed.tmp": "changed", "new": "new"}
+    assert excluded == [str(tmp_path / "new.tmp")]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
@@ -224,14 +222,14 @@ def test_links_in_names(
     (tmp_path / "linked").symlink_to("r")
     monkeypatch.chdir(tmp_path / ("r" if where == "above" else "linked"))
     root = {"root": tmp_path / "r", "linked root": tmp_path / "linked"}.get(where)
-    before = {"above": b"../r/", "absolute": os.fsencode(tmp_path / "r") + b"/"}.get(where, b"")
+    before = {"above": "../r/", "absolute": f"{tmp_path}/r/"}.get(where, "")
     names = [
-        b"files/d/e/f",
-        b"./files/d//e/f",
-        b"files/d/link/f",
-        b"files/d/last",
-        b"files/out/r/files/d/e/f",
-        b"none/f",
+        "files/d/e/f",
+        "./files/d//e/f",
+        "files/d/link/f",
+        "files/d/last",
+        "files/out/r/files/d/e/f",
+        "none/f",
     ]
     digests = {"sha512": hashlib.sha512(b"1").hexdigest()}
     entries = [ManifestEntry(before + name, digests) for name in names]

@@ -25,9 +25,10 @@ from pressmark.cli.common.options import (
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
-from pressmark.fixity import FORMATS, Outcome, walk
+from pressmark.fixity import FORMATS, Outcome
 from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
+from pressmark.fixity.tree import walk_files
 from pressmark.fs.beneath import open_regular
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def hash_command(
 
     def files(excluded: list[str | bytes] | None = None) -> Iterator[str | bytes | Outcome]:
         for path in paths:
-            yield from walk(path, links=links, leave_out=leave_out, exclude=globs, once=True, excluded=excluded)
+            yield from walk_files(path, links=links, leave_out=leave_out, exclude=globs, once=True, excluded=excluded)
 
     with (
         open_ledger(ledger, names, paths) as journal,

@@ -122,7 +122,7 @@ def verify_command(
         refuse_missing([root], directories=True)
     globs = globs_to_exclude(exclude, exclude_junk)
     counts: Counter[str] = Counter()
-    first_missing = b""
+    first_missing = ""
     with (
         open_source(manifest) as source,
         check_manifest(
@@ -150,12 +150,12 @@ def verify_command(
                 leave_out.add((status.st_dev, status.st_ino))
             reporter = output.reporter
 
-            excluded: list[str | bytes] = []
+            excluded: list[str] = []
 
             def report_excluded() -> None:
                 if as_json:
                     for path in excluded:
-                        name = os.path.relpath(os.fsencode(path), root)
+                        name = os.path.relpath(path, None if root is None else os.fsdecode(root))
                         verdict = Verdict(name, "excluded", kind="excluded", message="not searched")
                         output.record(_record(verdict, "warning"))
                     reporter.excluded += len(excluded)
@@ -189,7 +189,7 @@ def verify_command(
                 report_doubt()
                 is_ignored = ignore_missing and verdict.state == "missing" and verdict.kind != MISSPELLED
                 counts["ignored" if is_ignored else verdict.state] += 1
-                first_missing = first_missing or (verdict.path if verdict.state == "missing" else b"")
+                first_missing = first_missing or (verdict.path if verdict.state == "missing" else "")
                 if not verdict.ok and not is_ignored:
                     output.errors += 1
                     if as_json:
@@ -231,7 +231,7 @@ def _refuse_directory(manifest: str) -> None:
         raise CallError(f"{manifest}: a directory, not a manifest; specify the manifest, and the directory with --root")
 
 
-def _wrong_root(check: ManifestCheck, name: bytes, root: bytes | None) -> str:
+def _wrong_root(check: ManifestCheck, name: str, root: bytes | None) -> str:
     """Return what to do if no file was found: ``name`` is the first one."""
     other = respelled(name, root)
     if other is not None:
@@ -241,13 +241,13 @@ def _wrong_root(check: ManifestCheck, name: bytes, root: bytes | None) -> str:
     if fitting is None:
         use = "use --root DIR, the directory that contains the first part of these names"
     else:
-        use = "omit --root" if fitting == b"." else f"use --root {shlex.quote(os.fsdecode(fitting))}"
+        use = "omit --root" if fitting == "." else f"use --root {shlex.quote(fitting)}"
     what = "the current directory" if root is None else f"--root {shlex.quote(os.fsdecode(root))}"
     return f"{check.name}: no file found; names such as {quoted(name)} are relative to {what}; {use}"
 
 
 def _line(verdict: Verdict) -> bytes:
-    text = f"{verdict.state}: {one_line(os.fsdecode(verdict.path))}"
+    text = f"{verdict.state}: {one_line(verdict.path)}"
     if verdict.state == "unreadable" or verdict.kind == MISSPELLED:
         text += f": {verdict.message}"
     return text.encode() + b"\n"
@@ -257,7 +257,7 @@ def _record(verdict: Verdict, severity: str = "error") -> dict[str, Any]:
     return {
         "kind": verdict.kind if verdict.state == "unreadable" else verdict.state,
         "severity": severity,
-        "path": os.fsdecode(verdict.path),
+        "path": verdict.path,
         "algorithm": verdict.algorithm,
         "expected": verdict.expected,
         "found": verdict.found,

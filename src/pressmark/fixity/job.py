@@ -11,7 +11,7 @@ from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifests import FORMATS, manifest_line
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
-from pressmark.fixity.tree import walk
+from pressmark.fixity.tree import walk_files
 from pressmark.fs.names import glob_matcher
 from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing, require_outside, write_listing
 from pressmark.jobs.receipts import Receipt, ReceiptBuilder
@@ -125,7 +125,9 @@ class HashFiles:
             )
 
         left_out: list[str | bytes] = []
-        files = walk(top, links=self.links, leave_out=leave_out, exclude=self.exclude, once=True, excluded=left_out)
+        files = walk_files(
+            top, links=self.links, leave_out=leave_out, exclude=self.exclude, once=True, excluded=left_out
+        )
         for found in files:
             at = os.fsencode(found.path if isinstance(found, Outcome) else found)
             yield self._line(found, at, name(at))

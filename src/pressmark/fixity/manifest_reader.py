@@ -41,14 +41,14 @@ BY_LENGTH = {
 class ManifestEntry(NamedTuple):
     """A file in a manifest.
 
-    :ivar path: its name, as bytes
+    :ivar path: its name, as :func:`os.fsdecode` returns it
     :ivar digests: lower-case hex digests by algorithm name
     :ivar size: its size in bytes, if the manifest contains it
     :ivar mtime_ns: its modification time in nanoseconds since 1970, if the manifest contains it
     :ivar line: number of its first line in the manifest, from 1
     """
 
-    path: bytes
+    path: str
     digests: dict[str, str]
     size: int | None = None
     mtime_ns: int | None = None
@@ -192,7 +192,7 @@ class ManifestReader:
             self._length = len(digest)
             self._algorithm = self._algorithm_of_length(len(digest))
         assert self._algorithm is not None
-        return ManifestEntry(_unescaped(name) if mark else name, {self._algorithm: digest}, line=number)
+        return ManifestEntry(os.fsdecode(_unescaped(name) if mark else name), {self._algorithm: digest}, line=number)
 
     def _algorithm_of_length(self, length: int) -> str:
         if self._wanted is not None:
@@ -311,7 +311,7 @@ def _bsd_entry(line: bytes, number: int) -> ManifestEntry:
     mark, tag, name, digits = found.groups()
     algorithm = algorithm_name(tag.decode())
     digest = _digest(algorithm, digits.decode())
-    return ManifestEntry(_unescaped(name) if mark else name, {algorithm: digest}, line=number)
+    return ManifestEntry(os.fsdecode(_unescaped(name) if mark else name), {algorithm: digest}, line=number)
 
 
 def _json_entry(line: bytes, number: int) -> ManifestEntry:
@@ -350,7 +350,8 @@ def _json_entry(line: bytes, number: int) -> ManifestEntry:
     if not record["path"] or "\0" in record["path"]:
         raise ValueError('"path" is not a valid file name')
     try:
-        path = os.fsencode(record["path"])
+        # Surrogates may stand for bytes that are UTF-8.
+        path = os.fsdecode(os.fsencode(record["path"]))
     except UnicodeEncodeError:
         raise ValueError('"path" has an unpaired surrogate') from None
     return ManifestEntry(path, found, record.get("size"), record.get("mtime_ns"), number)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any, cast
 
 from pressmark.fixity.hasher import OpenOptions, error_outcome
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.beneath import Directory
 from pressmark.fs.walk import Walk
 
-__all__ = ["walk"]
+__all__ = ["walk", "walk_files"]
 
 
 def walk(
@@ -21,15 +22,15 @@ def walk(
     beneath: Directory | None = None,
     exclude: Sequence[str] | str = (),
     once: bool = False,
-    excluded: list[str | bytes] | None = None,
-) -> Iterator[str | bytes | Outcome]:
+    excluded: list[str] | None = None,
+) -> Iterator[str | Outcome]:
     """Yield the path of every file under ``root``, or ``root`` itself if it is not a directory.
 
     The walk is depth-first, in the order of the bytes of the names, files and directories together. For entries that
     cannot be read, an :class:`Outcome` is yielded: inaccessible directories, named pipes, sockets, devices, and links
     to a parent directory.
 
-    :param root: the top directory; the type of the paths, :class:`str` or :class:`bytes`, is that of ``root``
+    :param root: the top directory; paths begin with it, and are :class:`str` as :func:`os.fsdecode` returns them
     :param links: ``"follow"`` symbolic links to files and directories, ``"skip"`` them, or ``"refuse"`` them with an
         outcome for each; ``root`` itself is followed unless links are refused
     :param leave_out: device and inode of files to skip, such as the output and the ledger of the run
@@ -43,6 +44,32 @@ def walk(
         yielded; with ``once`` also that of each link that is not followed
     :raises ValueError: an argument is invalid
     """
+    # A string as root makes strings of all paths.
+    return cast(
+        "Iterator[str | Outcome]",
+        walk_files(
+            os.fsdecode(root),
+            links=links,
+            leave_out=leave_out,
+            beneath=beneath,
+            exclude=exclude,
+            once=once,
+            excluded=excluded,
+        ),
+    )
+
+
+def walk_files(
+    root: str | bytes,
+    *,
+    links: str = "follow",
+    leave_out: Collection[tuple[int, int]] = (),
+    beneath: Directory | None = None,
+    exclude: Sequence[str] | str = (),
+    once: bool = False,
+    excluded: list[Any] | None = None,
+) -> Iterator[str | bytes | Outcome]:
+    """Yield the files as :func:`walk` does, with paths of the type of ``root``: bytes need no decoding."""
     if links not in ("follow", "skip", "refuse"):
         raise ValueError(f"links={links!r}: expected follow, skip or refuse")
     is_excluded = None
@@ -64,4 +91,4 @@ def walk(
             once=once,
             on_excluded=(lambda _path: None) if excluded is None else excluded.append,
         )
-        yield from found.files(os.fspath(root))
+        yield from found.files(root)

@@ -18,7 +18,7 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
 from pressmark.fixity.manifest_reader import ManifestEntry, ManifestReader
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
-from pressmark.fixity.tree import walk
+from pressmark.fixity.tree import walk_files
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
 from pressmark.progress_event import Progress
 
@@ -37,7 +37,7 @@ MISSPELLED = "misspelled"
 class Verdict(NamedTuple):
     """The result of verifying a file.
 
-    :ivar path: its name in the manifest, as bytes; for a new file, its path relative to the root
+    :ivar path: its name in the manifest; for a new file, its path relative to the root
     :ivar state: ``ok``, ``changed``, ``missing``, ``unreadable`` or ``new``
     :ivar algorithm: for a changed file, the first algorithm whose digest differs
     :ivar expected: the digest in the manifest
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     :ivar size: bytes read
     """
 
-    path: bytes
+    path: str
     state: str
     algorithm: str | None = None
     expected: str | None = None
@@ -74,7 +74,7 @@ def verify(
     ledger: Ledger | None = None,
     leave_out: Collection[tuple[int, int]] = (),
     exclude: Sequence[str] | str = (),
-    excluded: list[str | bytes] | None = None,
+    excluded: list[str] | None = None,
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict for each file, in order; then a verdict for each new file.
 
@@ -99,7 +99,7 @@ def verify(
     opened = "refuse" if links == "refuse" else "follow"
     known: _Known | None = None
     if base is not None:
-        others = partial(walk, base, links=links, leave_out=leave_out, exclude=exclude, once=True)
+        others = partial(walk_files, base, links=links, leave_out=leave_out, exclude=exclude, once=True)
         known = _Known(base, links != "refuse")
     # All names are opened from here, so that none leads through a link.
     top = real = None
@@ -110,11 +110,12 @@ def verify(
 
         def listed() -> Iterator[tuple[ManifestEntry, bytes]]:
             for entry in entries:
-                path = entry.path if base is None else os.path.join(base, entry.path)
+                name = os.fsencode(entry.path)
+                path = name if base is None else os.path.join(base, name)
                 if known is not None:
                     known.add(path)
                 if entry.digests:
-                    yield entry, path if real is None else _without_links(real, entry.path)
+                    yield entry, path if real is None else _without_links(real, name)
 
         for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
             for entry, outcome in hash_tasks(
@@ -199,14 +200,14 @@ class ManifestCheck:
         self._file.seek(self._begin)
         return ManifestReader(self._file, self.name, *self._given, with_others=True)
 
-    def paths(self) -> Iterator[bytes]:
+    def paths(self) -> Iterator[str]:
         """Yield the paths of the files, from another reading of the list: a thread may use it meanwhile.
 
         :raises OSError: the list is not a file that can be opened again
         """
         with open(self._path, "rb") as file:
             for entry in ManifestReader(file, self.name, *self._given):
-                yield os.path.join(self._root or b"", entry.path)
+                yield os.path.join(os.fsdecode(self._root or b""), entry.path)
 
     def verify(
         self,
@@ -218,7 +219,7 @@ class ManifestCheck:
         ledger: Ledger | None = None,
         leave_out: Collection[tuple[int, int]] = (),
         exclude: Sequence[str] | str = (),
-        excluded: list[str | bytes] | None = None,
+        excluded: list[str] | None = None,
     ) -> Iterator[Verdict]:
         """Verify the files as :func:`verify` does, which has the same parameters."""
         differing: int | None = 0 if self.other_algorithms else None
@@ -244,13 +245,13 @@ class ManifestCheck:
         if differing:
             self.is_doubtful = True
 
-    def first_missing(self) -> bytes | None:
+    def first_missing(self) -> str | None:
         """Return the first name if none of the files exists; otherwise, or for an empty list, :data:`None`."""
         first = None
         for entry in self._entries():
             first = entry.path if first is None else first
             try:
-                os.lstat(os.path.join(self._root or b"", entry.path))
+                os.lstat(os.path.join(os.fsdecode(self._root or b""), entry.path))
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError):
@@ -258,15 +259,15 @@ class ManifestCheck:
             return None
         return first
 
-    def fitting_root(self, name: bytes) -> bytes | None:
+    def fitting_root(self, name: str | bytes | os.PathLike[str]) -> str | None:
         """Return a directory that contains ``name`` and could be the root, if the root does not contain it: the current
         directory, that of the list, or that above the root; :data:`None` if none of them does.
         """
         root = os.path.realpath(self._root or b".")
         for directory in (b".", os.path.dirname(os.fsencode(self._path)), os.path.dirname(self._root or b"")):
             is_other = directory and os.path.realpath(directory) != root
-            if is_other and os.path.lexists(os.path.join(directory, name)):
-                return directory
+            if is_other and os.path.lexists(os.path.join(directory, os.fsencode(name))):
+                return os.fsdecode(directory)
         return None
 
 
@@ -342,7 +343,7 @@ class _Known:
         if not self._knows_targets:
             # Asking of each file in the list whether it is a link takes long; most directories have no other files.
             self._knows_targets = True
-            for item in walk(self._root, once=True):
+            for item in walk_files(self._root, once=True):
                 if not isinstance(item, Outcome) and self._spelled(os.fsencode(item)) in self._paths:
                     self._add_target(os.fsencode(item))
             return path in self
@@ -392,14 +393,14 @@ def _verdict(entry: ManifestEntry, outcome: Outcome, base: bytes | None) -> Verd
     return Verdict(entry.path, "ok", size=outcome.size)
 
 
-def respelled(name: bytes, base: str | bytes | os.PathLike[str] | None = None) -> bytes | None:
+def respelled(name: str, base: str | bytes | os.PathLike[str] | None = None) -> str | None:
     """Return the other spelling of a missing file that exists, as lists of Windows have: with backslashes instead of
     slashes, or with a carriage return at its end.
 
     :param base: directory that ``name`` is relative to
     """
-    other = name.removesuffix(b"\r").replace(b"\\", b"/")
-    if other in (name, b"") or not os.path.lexists(os.path.join(b"" if base is None else os.fsencode(base), other)):
+    other = name.removesuffix("\r").replace("\\", "/")
+    if other in (name, "") or not os.path.lexists(os.path.join("" if base is None else os.fsdecode(base), other)):
         return None
     return other
 
@@ -408,13 +409,13 @@ def _new(
     base: bytes,
     walked: Callable[..., Iterator[str | bytes | Outcome]],
     known: _Known,
-    excluded: list[str | bytes] | None,
+    excluded: list[str] | None,
 ) -> Iterator[Verdict]:
-    left_out: list[str | bytes] = []
+    left_out: list[bytes] = []
 
     def report() -> None:
         if excluded is not None:
-            excluded.extend(path for path in left_out if os.fsencode(path) not in known)
+            excluded.extend(os.fsdecode(path) for path in left_out if path not in known)
         left_out.clear()
 
     for item in walked(excluded=left_out):
@@ -422,7 +423,7 @@ def _new(
         path = os.fsencode(item.path if isinstance(item, Outcome) else item)
         if path in known:
             continue
-        name = os.path.relpath(path, base)
+        name = os.fsdecode(os.path.relpath(path, base))
         if isinstance(item, Outcome):
             yield Verdict(name, "unreadable", kind=str(item.kind), message=item.message)
         else:

@@ -203,13 +203,13 @@ def find_unreadable(
     :param links: as for :func:`pressmark.fixity.walk`
     :param ignored: returns whether a name below ``top`` is ignored
     """
-    from pressmark.fixity import walk  # few objects need it
+    from pressmark.fixity.tree import walk_files  # few objects need it
 
     own = os.path.basename(top)
     if not is_partial(own) and _is_plain(top):
         return
     names: set[bytes] = set()
-    for found in walk(top, links=links):
+    for found in walk_files(top, links=links):
         require_use()
         full = encode_fs(found.path if isinstance(found, Outcome) else found)
         below = full[len(top) :].replace(os.sep.encode(), b"/")

@@ -85,12 +85,12 @@ class StoredObject:
         :raises ObjectError: a directory cannot be read, or contains a special file; or of kind ``changed``, at the end
             at the latest
         """
-        from pressmark.fixity.tree import walk  # writing an object needs no walk
+        from pressmark.fixity.tree import walk_files  # writing an object needs no walk
 
         for top in self._seen:
             if self._is_refused(()):
                 raise ObjectError(self._store, self.id, "unreadable", f"{quoted_path(top)}: {message_of('link')}")
-            for found in walk(top, links=self._links):
+            for found in walk_files(top, links=self._links):
                 if isinstance(found, Outcome):
                     self.confirm()
                     reason = f"{quoted_path(self._name(encode_fs(found.path)))}: {found.message}"

@@ -217,6 +217,6 @@ def _entries_of(
             if entries.is_guessed and not set(_USUAL).issuperset(entry.digests):
                 digits = len(next(iter(entry.digests.values())))
                 raise BagError(path, f"cannot tell the algorithm of {digits} hex digits; {_NAME_IT}")
-            yield canonical(entry.path)[0], entry.digests
+            yield canonical(os.fsencode(entry.path))[0], entry.digests
     except ManifestError as error:
         raise BagError(path, f"line {error.line}: {error.reason}") from None

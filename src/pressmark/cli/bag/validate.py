@@ -37,7 +37,7 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count, format_rate
 from pressmark.errors import BagError, SpillError
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.tree import walk
+from pressmark.fixity.tree import walk_files
 from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import ERROR, Problem
 
@@ -166,7 +166,7 @@ def validate_command(
     def files() -> Iterator[str | bytes | Outcome]:
         for bag in bags:
             if bag != STDIN:
-                yield from walk(bag, links="skip")
+                yield from walk_files(bag, links="skip")
 
     # Without checksums little is read, so sizes do not predict the duration.
     sized = files if level == "full" else None

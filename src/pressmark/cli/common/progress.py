@@ -213,7 +213,7 @@ class Reporter:
         """Add the counts of the next events, which start at zero again, to those so far."""
         self._before = self.done
 
-    def report_excluded(self, paths: list[str | bytes]) -> None:
+    def report_excluded(self, paths: list[str] | list[str | bytes]) -> None:
         """Count and report files and directories that are left out, and empty the list."""
         self.excluded += len(paths)
         for path in paths:
