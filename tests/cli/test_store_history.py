@@ -64,7 +64,7 @@ def test_log(call: Call, root: stores.OcflRoot) -> None:
 
 def test_log_of_what_is_unknown(call: Call, root: stores.OcflRoot, tmp_path: Path) -> None:
     root.put("x:2", {"one": tmp_path / "v1/a.txt"}, message="", user={"name": "B"})
-    folder = Path(os.fsdecode(root.get("x:2").path))
+    folder = Path(root.get("x:2").path)
     (folder / "v1/content/one").unlink()
     result = call("store", "log", "root", "x:2")
     assert result.stdout.split("\t")[2:] == ["1", "-", "B", "-\n"]
@@ -371,7 +371,7 @@ def test_variables_are_for_ocfl_alone(call: Call, tmp_path: Path, monkeypatch: p
 
 
 def test_json_of_an_unreadable_inventory(call: Call, root: stores.OcflRoot) -> None:
-    (Path(os.fsdecode(root.get("x:1").path)) / "inventory.json").write_text(json.dumps({"id": "x:1"}))
+    (Path(root.get("x:1").path) / "inventory.json").write_text(json.dumps({"id": "x:1"}))
     for command in ("log", "diff", "ls"):
         result = call("store", command, "root", "x:1", "--json")
         assert (result.exit_code, result.stdout) == (1, "")

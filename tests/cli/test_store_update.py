@@ -44,7 +44,7 @@ def write(path: Path, data: bytes) -> Path:
 
 def contents(root: stores.OcflRoot, version: str | None = None) -> dict[str, bytes]:
     found = root.get("x:1", version=version)
-    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+    return {name: Path(path).read_bytes() for name, path in found.files()}
 
 
 UPDATES: dict[str, tuple[list[str], dict[str, bytes], str]] = {
@@ -104,7 +104,7 @@ def test_an_update_in_json(call: Call, root: stores.OcflRoot) -> None:
 
 
 def test_content_that_is_there_is_stored_again_on_request(call: Call, root: stores.OcflRoot) -> None:
-    folder = Path(os.fsdecode(root.get("x:1").path))
+    folder = Path(root.get("x:1").path)
     assert call("store", "update", "root", "x:1", "--add", "given/a.txt=copy").exit_code == 0
     assert not (folder / "v2/content").exists()
     assert call("store", "update", "root", "x:1", "--add", "given/a.txt=again", "--no-dedup").exit_code == 0

@@ -9,7 +9,6 @@ it was; the destination is valid but for a version that is not finished, which a
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -38,7 +37,7 @@ LEFT = {"leftover", "directory-empty", "extensions-file"}
 
 
 def files_of(found: StoredObject) -> Files:
-    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+    return {name: Path(path).read_bytes() for name, path in found.files()}
 
 
 class Case:

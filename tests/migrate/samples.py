@@ -147,7 +147,7 @@ def held(store: Store) -> dict[str, Files]:
     for record in store.objects():
         assert record.id is not None
         assert record.id not in found
-        found[record.id] = {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.locate(record).files()}
+        found[record.id] = {name: Path(path).read_bytes() for name, path in store.locate(record).files()}
     return found
 
 

@@ -47,7 +47,7 @@ def contents(path: Path) -> dict[str, dict[str, bytes]]:
     found = {}
     for record in store.objects():
         assert record.id is not None
-        found[record.id] = {name: Path(os.fsdecode(file)).read_bytes() for name, file in store.get(record.id).files()}
+        found[record.id] = {name: Path(file).read_bytes() for name, file in store.get(record.id).files()}
     return found
 
 

@@ -52,7 +52,7 @@ def ran(plan: migrate.Plan) -> tuple[migrate.Run, dict[str, Entry]]:
 
 def blocks(root: Path, identifier: str) -> list[dict[str, Any]]:
     """Return the versions of an object as its inventory lists them."""
-    path = Path(os.fsdecode(stores.open(root).get(identifier).path), "inventory.json")
+    path = Path(stores.open(root).get(identifier).path, "inventory.json")
     return list(json.loads(path.read_bytes())["versions"].values())
 
 
@@ -207,7 +207,7 @@ def caught_up(source: Path, target: Path, changed: dict[str, bytes], tmp_path: P
     first, _ = ran(migrate.plan(source, target, to="ocfl", layout="0003"))
     stores.PairtreeStore(source, durable=False).put("aa1", given_tree(tmp_path / "changed", changed), replace=True)
     _run, rows = ran(migrate.catch_up(first.work))
-    return Path(os.fsdecode(stores.open(target).get("aa1").path)), rows["aa1"]
+    return Path(stores.open(target).get("aa1").path), rows["aa1"]
 
 
 @pytest.mark.parametrize("has_renameat2", [True, False])
@@ -237,7 +237,7 @@ def test_one_changed_file_of_many_is_stored_alone(
     run, rows = ran(migrate.catch_up(first.work))
     monkeypatch.setattr(os, "open", opened)
     assert (run.ok, rows["aa1"].status, rows["aa1"].mode, rows["aa1"].verify) == (True, "ok", "copy", "copy")
-    directory = Path(os.fsdecode(stores.open(tmp_path / "new").get("aa1").path))
+    directory = Path(stores.open(tmp_path / "new").get("aa1").path)
     new = sorted(path.name for path in (directory / "v2" / "content").rglob("*") if path.is_file())
     assert new == (["7.txt"] if kind == "pairtree" else ["7.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"]) or (
         new == ["7.txt", "bag-info.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"]
@@ -362,7 +362,7 @@ def different_target(root: Path, new: Path, tmp_path: Path) -> None:
 
 
 def logged_source(root: Path, new: Path, tmp_path: Path) -> None:
-    log = Path(os.fsdecode(stores.open(root).get("two").path), "logs")
+    log = Path(stores.open(root).get("two").path, "logs")
     log.mkdir()
     (log / "fixity.log").write_text("checked")
 
@@ -372,13 +372,13 @@ def logged_target(root: Path, new: Path, tmp_path: Path) -> None:
 
 
 def without_inventory(root: Path, new: Path, tmp_path: Path) -> None:
-    path = Path(os.fsdecode(stores.open(root).get("two").path), "v3")
+    path = Path(stores.open(root).get("two").path, "v3")
     for name in ("inventory.json", "inventory.json.sha512"):
         (path / name).unlink()
 
 
 def occupied(root: Path, new: Path, tmp_path: Path) -> None:
-    path = Path(os.fsdecode(stores.open(new).get("two").path), "v3")
+    path = Path(stores.open(new).get("two").path, "v3")
     path.mkdir()
     (path / "notes.txt").write_text("not a version")
 
@@ -409,7 +409,7 @@ def test_a_version_that_is_damaged_in_the_source(root: OcflRoot, tmp_path: Path)
     """Content that does not match its inventory is not added."""
     first, _ = ran(migrate.plan(root.root, tmp_path / "new", to="ocfl", layout="0003"))
     put(root, "two", {"a.txt": b"newer"}, tmp_path)
-    (Path(os.fsdecode(root.get("two").path)) / "v3" / "content" / "a.txt").write_bytes(b"rotten")
+    (Path(root.get("two").path) / "v3" / "content" / "a.txt").write_bytes(b"rotten")
     before = {path: path.read_bytes() for path in (tmp_path / "new").rglob("*") if path.is_file()}
     _run, rows = ran(migrate.catch_up(first.work))
     assert rows["two"].status == "digest_mismatch"

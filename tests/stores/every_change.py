@@ -40,7 +40,7 @@ def state(store: Store) -> State:
         assert record.id is not None
         assert record.id not in found
         stored = store.locate(record)
-        found[record.id] = {name: Path(os.fsdecode(path)).read_bytes() for name, path in stored.files()}
+        found[record.id] = {name: Path(path).read_bytes() for name, path in stored.files()}
     return found
 
 

@@ -38,7 +38,7 @@ BATCH = 4
 def state(store: Store) -> State:
     """Return every object's files, read by its identifier."""
     return {
-        str(record.id): {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.locate(record).files()}
+        str(record.id): {name: Path(path).read_bytes() for name, path in store.locate(record).files()}
         for record in store.objects()
     }
 

@@ -42,7 +42,7 @@ def state(root: OcflRoot) -> State:
     for record in root.objects():
         assert record.id is not None
         stored = root.get(record.id)
-        found[record.id] = {name: Path(os.fsdecode(path)).read_bytes() for name, path in stored.files()}
+        found[record.id] = {name: Path(path).read_bytes() for name, path in stored.files()}
         for name, data in found[record.id].items():
             with stored.open(name) as file:
                 assert file.read() == data

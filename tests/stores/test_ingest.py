@@ -31,7 +31,7 @@ def created(kind: str, folder: Path, **options: Any) -> Store:
 
 
 def content(store: Store, identifier: str) -> dict[str, bytes]:
-    return {name: Path(path.decode()).read_bytes() for name, path in store.get(identifier).files()}
+    return {name: Path(path).read_bytes() for name, path in store.get(identifier).files()}
 
 
 @pytest.fixture(params=stores.KINDS)

@@ -69,7 +69,7 @@ def state(store: Store) -> State:
     for record in store.objects():
         assert record.id is not None
         assert record.id not in found
-        found[record.id] = {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.get(record.id).files()}
+        found[record.id] = {name: Path(path).read_bytes() for name, path in store.get(record.id).files()}
     return found
 
 

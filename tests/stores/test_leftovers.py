@@ -58,7 +58,7 @@ def leave_run(store: Store, *, in_turn: bool) -> Path:
 def content(store: Store) -> dict[str, bytes]:
     """Return the object's files."""
     found = store.get("abc")
-    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+    return {name: Path(path).read_bytes() for name, path in found.files()}
 
 
 def kinds(store: Store) -> set[str]:

@@ -353,7 +353,7 @@ def test_a_directory_that_is_about_to_be_filled_or_removed(
     at.mkdir()
     with monkeypatch.context() as patch:
         names = {"pairtree": "object", "vitro": "f", "bags": "bag"}
-        source = Path(os.fsdecode(any_store.get("abc").path))
+        source = Path(any_store.get("abc").path)
         source = {"pairtree": source, "vitro": source / "f", "bags": source.parent}[any_store.kind]
         copy = shutil.copytree if source.is_dir() else shutil.copy
         in_turn(any_store, patch, lambda: copy(source, at / names[any_store.kind]))

@@ -100,7 +100,7 @@ def test_replaced_once(any_store: Store, tmp_path: Path) -> None:
     for _ in range(2):
         with found.open(name) as file:
             assert file.read() == b"old"
-        assert [Path(os.fsdecode(path)).read_bytes() for _name, path in found.files()] == [b"old"]
+        assert [Path(path).read_bytes() for _name, path in found.files()] == [b"old"]
 
 
 def test_an_object_of_several_names(tree: Tree) -> None:

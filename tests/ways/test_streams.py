@@ -33,7 +33,7 @@ class Stream:
 
 
 def files(store: Store, identifier: str) -> dict[str, bytes]:
-    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.get(identifier).files()}
+    return {name: Path(path).read_bytes() for name, path in store.get(identifier).files()}
 
 
 @pytest.fixture(params=KINDS)

@@ -68,9 +68,7 @@ def make_source(kind: str, path: Path) -> Path:
 
 def stored(path: Path) -> dict[bytes, bytes]:
     """Return the files of the object x, if the store has it."""
-    return {
-        os.fsencode(name): Path(os.fsdecode(file)).read_bytes() for name, file in stores.open(path).get("x").files()
-    }
+    return {os.fsencode(name): Path(file).read_bytes() for name, file in stores.open(path).get("x").files()}
 
 
 def files_of(top: Path) -> dict[bytes, bytes]:

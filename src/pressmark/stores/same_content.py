@@ -121,9 +121,7 @@ def _record(root: str, kind: str, found: StoredObject) -> StoreObject:
 
 def _directory(found: StoredObject) -> bytes:
     """Return the path of an object; that of a bag, not of its payload."""
-    path = getattr(found, "bag_path", found.path)
-    assert isinstance(path, bytes)
-    return path
+    return os.fsencode(getattr(found, "bag_path", found.path))
 
 
 def _sha512(data: Any = b"") -> hashlib._Hash:

@@ -47,7 +47,7 @@ class StoredObject:
     :param members: the names in it that belong to the object; :data:`None` for all
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :ivar id: the identifier
-    :ivar path: the directory, absolute
+    :ivar path: the directory, absolute, as :func:`os.fsdecode` returns it
     """
 
     def __init__(
@@ -59,7 +59,8 @@ class StoredObject:
         links: str = "follow",
     ) -> None:
         self.id = identifier
-        self.path = path
+        self.path = os.fsdecode(path)
+        self._top = path
         self._store = store
         self._members = members
         self._links = links
@@ -75,9 +76,9 @@ class StoredObject:
         return self._members is None
 
     def __repr__(self) -> str:
-        return f"<StoredObject {self.id!r} in {decode_fs(self.path)!r}>"
+        return f"<StoredObject {self.id!r} in {self.path!r}>"
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
+    def files(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each file in the object and its path, in the order of the names' bytes.
 
         Content read by these paths is not verified. Call :meth:`confirm` after reading them.
@@ -96,10 +97,10 @@ class StoredObject:
                     reason = f"{quoted_path(self._name(encode_fs(found.path)))}: {found.message}"
                     raise ObjectError(self._store, self.id, "unreadable", reason)
                 path = encode_fs(found)
-                yield decode_fs(self._name(path)), path
+                yield decode_fs(self._name(path)), os.fsdecode(path)
         self.confirm()
 
-    def empty_directories(self) -> Iterator[tuple[str, bytes]]:
+    def empty_directories(self) -> Iterator[tuple[str, str]]:
         """Yield name and path of each empty directory, which :meth:`files` does not list.
 
         :raises ObjectError: a directory cannot be read; or as for :meth:`files`
@@ -107,11 +108,13 @@ class StoredObject:
         with object_errors(self._store, self.id):
             for top in self._seen:
                 for path in _empty_directories(top, self._links == "follow"):
-                    if path != self.path:
-                        yield decode_fs(self._name(path)), path
+                    if path != self._top:
+                        yield decode_fs(self._name(path)), os.fsdecode(path)
         self.confirm()
 
-    def copy_to(self, target: bytes, *, copy_mode: str = "auto", verify: bool = True) -> tuple[list[str], list[str]]:
+    def copy_to(
+        self, target: str | bytes | os.PathLike[str], *, copy_mode: str = "auto", verify: bool = True
+    ) -> tuple[list[str], list[str]]:
         """Copy all files and empty directories into the new directory ``target``, which appears when it is complete.
 
         :param copy_mode: as for :func:`pressmark.fixity.copying.copy_files`
@@ -125,7 +128,7 @@ class StoredObject:
         """
         from pressmark.fs.staging import NewPath  # most objects are not copied
 
-        published = os.path.abspath(target)
+        published = os.path.abspath(os.fsencode(target))
         with NewPath(published, (b"files",)) as hidden:
             new = os.path.join(hidden.inside, b"files")
             copied = self._copy(new, copy_mode, verify)
@@ -194,11 +197,11 @@ class StoredObject:
     def _is_refused(self, parts: Sequence[bytes]) -> bool:
         """Return whether links are refused, and a name or the object's own directory contains one."""
         first = 0 if self._members is None else 1
-        paths = (os.path.join(self.path, *parts[:depth]) for depth in range(first, len(parts) + 1))
+        paths = (os.path.join(self._top, *parts[:depth]) for depth in range(first, len(parts) + 1))
         return self._links == "refuse" and any(map(os.path.islink, paths))
 
     def _name(self, path: bytes) -> bytes:
-        return os.path.relpath(path, self.path).replace(os.sep.encode(), b"/")
+        return os.path.relpath(path, self._top).replace(os.sep.encode(), b"/")
 
     def recorded_digests(self, names: Sequence[str], *, whole: bool = False) -> Mapping[str, RecordedDigest] | None:
         """Return the recorded digest of each file; :data:`None` if stores of this kind record none.
@@ -240,9 +243,9 @@ class StoredObject:
         with self.open(name, verify=verify) as file, object_errors(self._store, self.id):
             return file.read()
 
-    def paths_to_read(self, files: Mapping[str, bytes]) -> dict[str, str]:
+    def paths_to_read(self, files: Mapping[str, str]) -> dict[str, str]:
         """Return the paths to read, from the paths that :meth:`files` has yielded."""
-        return {name: os.fsdecode(path) for name, path in files.items()}
+        return dict(files)
 
     def error(self, kind: str, reason: str) -> ObjectError:
         """Return an error about this object."""
@@ -264,8 +267,8 @@ class StoredObject:
         # No name leads out of the object.
         if is_unsafe_name(encode_fs(name)) or not (self._members is None or parts[0] in self._members):
             raise self._no_file(name)
-        path = os.path.join(self.path, *parts)
-        top = self.path if self._members is None else os.path.join(self.path, parts[0])
+        path = os.path.join(self._top, *parts)
+        top = self._top if self._members is None else os.path.join(self._top, parts[0])
         file = None if self._is_refused(parts) else self._opened(path, top)
         if file is None:
             raise self._no_file(name)

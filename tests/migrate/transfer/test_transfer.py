@@ -144,7 +144,7 @@ def test_bags_arrive_as_the_same_bags(tmp_path: Path, over: str) -> None:
     bags = BagFolder.create(tmp_path / "bags")
     for number, files in enumerate(objects(14).values()):
         bags.put(f"bag:{number}", write(tmp_path / "in" / str(number), files))
-        top = tmp_path / "bags" / bags.get(f"bag:{number}").bag_path.decode()
+        top = tmp_path / "bags" / bags.get(f"bag:{number}").bag_path
         (top / "about").mkdir()
         (top / "about" / "tag.txt").write_text("a tag file in no manifest")
     there, middle = migrate(bags, over, tmp_path / "there")

@@ -128,7 +128,7 @@ def test_a_bag_of_another_program_between(tmp_path: Path, given: Path) -> None:
     errors = [getattr(result.error, "kind", None) for result in results]
     assert errors == ["exists", "exists", "collision", None]
     assert sorted(os.listdir(store.root)) == [".pressmark-bags.json", "foreign", "x+b", "x+c", "x+d"]
-    assert store.get("x:a").bag_path.endswith(b"/foreign")
+    assert store.get("x:a").bag_path.endswith("/foreign")
 
 
 def test_a_batch_writes_one_index(tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch) -> None:

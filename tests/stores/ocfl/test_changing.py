@@ -103,7 +103,7 @@ def test_an_object_that_changes_while_it_is_checked(
 def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """A listing skips an object removed meanwhile, and reports an object without an inventory."""
     visit_all(monkeypatch)
-    Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
+    Path(root.get(IDENTIFIERS[1]).path, "inventory.json").unlink()
     where = {identifier: root.path_for(identifier).decode() for identifier in IDENTIFIERS}
     identify = ocfl_walk._identify
     gone = root.find(IDENTIFIERS[0])
@@ -128,7 +128,7 @@ def test_a_check_at_each_step_of_a_new_version(root: OcflRoot, monkeypatch: pyte
     root.durable = True
     replace(root, IDENTIFIERS[0])
     assert [report.errors for report in reports] == [[], []]
-    linked = Path(os.fsdecode(root.get(IDENTIFIERS[1]).path)) / "v1/content/a.txt"
+    linked = Path(root.get(IDENTIFIERS[1]).path) / "v1/content/a.txt"
     (Path(root.root).parent / "link").hardlink_to(linked)
     assert kinds(root.check()) == ["hard-link"]
 
@@ -163,7 +163,7 @@ def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.Monkey
     with root.changes() as staging:
         (top / "new/x").mkdir(parents=True)
         (top / "old").mkdir()
-        path = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
+        path = Path(root.get(IDENTIFIERS[0]).path)
         aside = Path(os.fsdecode(staging.path)) / "object"
         shutil.copytree(path, aside)
         turn = staging.lock()
@@ -197,7 +197,7 @@ def test_a_directory_that_is_removed_after_it_was_listed(root: OcflRoot, monkeyp
 
 def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that changes at every attempt is reported after a limited number of attempts."""
-    folder = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
+    folder = Path(root.get(IDENTIFIERS[0]).path)
     (folder / "extensions").mkdir()
     (folder / "extensions/first").write_bytes(b"")
     check = ocfl_check.check_object
@@ -229,7 +229,7 @@ def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.Mo
 
 def test_what_is_wrong_is_still_wrong(root: OcflRoot) -> None:
     """Problems of an unchanged object are reported once, whatever is ignored."""
-    folder = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
+    folder = Path(root.get(IDENTIFIERS[0]).path)
     (folder / ".DS_Store").write_bytes(b"")
     (folder / "v1/content/extra").write_bytes(b"")
     (folder / "v1/content/a.txt").write_bytes(b"onE")
@@ -307,7 +307,7 @@ def test_checks_and_readers_beside_updates(root: OcflRoot) -> None:
 
     def read() -> None:
         found = OcflRoot(root.root).get(IDENTIFIERS[0])
-        files = {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+        files = {name: Path(path).read_bytes() for name, path in found.files()}
         for name in ("one", "two"):
             with found.open(name) as file:
                 assert file.read() == files[name] == files["one"]

@@ -118,7 +118,7 @@ def write_all(folder: Path, files: Files) -> Path:
 
 def contents(root: OcflRoot, identifier: str, version: str | int | None = None) -> Files:
     """Return the files of an object's version."""
-    return {name: Path(path.decode()).read_bytes() for name, path in root.get(identifier, version).files()}
+    return {name: Path(path).read_bytes() for name, path in root.get(identifier, version).files()}
 
 
 def test_roots_of_peers_are_read(case: Case, made: Path, record_property: Callable[[str, object], None]) -> None:

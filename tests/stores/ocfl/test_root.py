@@ -336,7 +336,7 @@ def test_extension_0011_inside_objects(tmp_path: Path) -> None:
     root.put("x", given)
     found = root.get("x")
     assert contents(found) == names
-    stored = {path.split(b"/v1/content/")[1].decode() for _name, path in found.files()}
+    stored = {path.split("/v1/content/")[1] for _name, path in found.files()}
     assert stored == {clean.map_id(name) for name in names}
     config = at(root) / "x/extensions" / clean.name / "config.json"
     assert json.loads(config.read_bytes()) == clean.config()

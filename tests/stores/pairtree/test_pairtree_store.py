@@ -27,7 +27,7 @@ from ..conftest import Tree
 
 
 def files(store: PairtreeStore, identifier: str | bytes) -> dict[str, bytes]:
-    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.get(identifier).files()}
+    return {name: Path(path).read_bytes() for name, path in store.get(identifier).files()}
 
 
 def ids(store: PairtreeStore) -> list[str | None]:

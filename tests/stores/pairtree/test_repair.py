@@ -37,7 +37,7 @@ def kinds(store: PairtreeStore) -> list[str]:
 def files(store: PairtreeStore) -> dict[str, dict[str, bytes]]:
     """Return place -> name -> content; names are relative to the object's own directory."""
     return {
-        record.path: {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.locate(record).files()}
+        record.path: {name: Path(path).read_bytes() for name, path in store.locate(record).files()}
         for record in store.objects()
     }
 

@@ -384,7 +384,7 @@ def test_any_tree(implementations: list[Implementation], tree: dict[bytes, objec
             for name in names
         }
         accounted = [
-            os.path.relpath(path, os.path.abspath(os.fsencode(folder)))
+            os.fsencode(os.path.relpath(path, os.path.abspath(folder)))
             for record in records
             for _, path in store.locate(record).files()
         ]

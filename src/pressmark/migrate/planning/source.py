@@ -332,7 +332,7 @@ def _content(store: Store, record: StoreObject, options: Options, inventory: lis
         from pressmark.migrate.transfer.ocfl_content import ocfl_content  # only for OCFL objects
 
         # Files keep their content paths when another version renames them.
-        status = os.stat(os.path.join(stored.path, encode_fs(INVENTORY)))
+        status = os.stat(os.path.join(stored.path, INVENTORY))
         inventory.append(file_state(INVENTORY_ENTRY, status))
         return ocfl_content(cast("OcflObject", stored))
     return content_of(stored)

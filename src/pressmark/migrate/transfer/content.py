@@ -91,8 +91,8 @@ def content_of(found: StoredObject) -> Content:
 
     :raises ObjectError: the object cannot be read
     """
-    files = [(encode_fs(name), path) for name, path in found.files()]
-    return Content(files, {}, [(encode_fs(name), path) for name, path in found.empty_directories()])
+    files = [(encode_fs(name), os.fsencode(path)) for name, path in found.files()]
+    return Content(files, {}, [(encode_fs(name), os.fsencode(path)) for name, path in found.empty_directories()])
 
 
 def all_files(store: Store, identifier: str, path: str) -> list[File]:

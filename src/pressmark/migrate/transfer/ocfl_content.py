@@ -43,7 +43,7 @@ def ocfl_content(found: OcflObject) -> Content:
             for path in paths if isinstance(paths, list) else ():
                 for logical in contents.get(path, ()):
                     known.setdefault(name, {})[logical] = str(digest).lower()
-    files = [(encode_fs(name), path) for name, path in found.files()]
+    files = [(encode_fs(name), os.fsencode(path)) for name, path in found.files()]
     return Content(files, known, [], unversioned=_unversioned(found))
 
 

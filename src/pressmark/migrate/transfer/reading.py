@@ -55,14 +55,14 @@ def locate_source(options: Options, store: Store, record: StoreObject) -> Stored
 
 def object_path(store: Store, found: StoredObject) -> bytes:
     """Return the path of an object: of a bag its base directory or file."""
-    return cast("BagObject", found).bag_path if store.kind == "bags" else found.path
+    return os.fsencode(cast("BagObject", found).bag_path if store.kind == "bags" else found.path)
 
 
 def bag_directory(store: Store, found: StoredObject) -> bytes | None:
     """Return the base directory of a bag; :data:`None` for a serialized bag and for any other object."""
     if store.kind != "bags" or cast("BagObject", found).serialized:
         return None
-    return cast("BagObject", found).bag_path
+    return os.fsencode(cast("BagObject", found).bag_path)
 
 
 def read_content(options: Options, store: Store, entry: Entry) -> Content:
@@ -89,7 +89,7 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
         check_bag(bag)
         return with_manifests(_tree(store, entry, bag, None, follow), bag, options.to != "bags")
     if store.kind == "pairtree" and not follow:
-        _refuse_links(found.path, [name for name, _path in found.files()])
+        _refuse_links(os.fsencode(found.path), [name for name, _path in found.files()])
     content = content_of(found)
     # Several files may belong to several versions: others may replace one at a time.
     seen = [(path, status_of(path)) for _name, path in content.files] if len(content.files) > 1 else []
@@ -173,10 +173,14 @@ def _files_of(store: Store, entry: Entry, found: StoredObject) -> tuple[list[tup
         inventory = cast("OcflObject", found).inventory
         algorithm = str(inventory.get("digestAlgorithm"))
         known = {name: digest.lower() for name, _content, digest in logical_files(inventory)}
-        return list(found.files()), {algorithm: known}
+        return _encoded(found), {algorithm: known}
     if bag_directory(store, found) is not None:
         return [(decode_fs(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
-    return list(found.files()), {}
+    return _encoded(found), {}
+
+
+def _encoded(found: StoredObject) -> list[tuple[str, bytes]]:
+    return [(name, os.fsencode(path)) for name, path in found.files()]
 
 
 def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[FileDigests]:
@@ -286,7 +290,7 @@ def _read_older(found: OcflObject) -> None:
     :raises FileError: a file cannot be read
     :raises SourceError: of kind ``mismatch``
     """
-    older = list(found.older_files())
+    older = [(content, os.fsencode(path), digest) for content, path, digest in found.older_files()]
     for _content, path, _digest in older:
         _drop_cache(path)
     known = {str(found.inventory.get("digestAlgorithm")): {content: digest for content, _path, digest in older}}

@@ -37,7 +37,8 @@ class BagObject(StoredObject):
     def __init__(self, store: str, identifier: str, path: bytes, serialized: bool) -> None:
         inside = os.path.dirname(path) if serialized else os.path.join(path, b"data")
         super().__init__(store, identifier, inside, (os.path.basename(path),) if serialized else None, "refuse")
-        self.bag_path = path
+        self.bag_path = os.fsdecode(path)
+        self._bag_path = path
         self.serialized = serialized
 
     def bag(self) -> Bag:
@@ -59,7 +60,7 @@ class BagObject(StoredObject):
                 self._validate()
                 return None
             listed = listed_digests(
-                BagTags.open(self.bag_path), self.bag_path, [BELOW_PAYLOAD + encode_fs(name) for name in names]
+                BagTags.open(self._bag_path), self._bag_path, [BELOW_PAYLOAD + encode_fs(name) for name in names]
             )
         except BagError as error:
             self.confirm()  # that may be why a manifest cannot be read
@@ -70,7 +71,7 @@ class BagObject(StoredObject):
                 recorded[path.removeprefix(_BELOW)] = RecordedDigest(algorithm, digest)
         for name in names:
             if name not in recorded:
-                if not os.path.lexists(os.path.join(self.path, encode_fs(name))):
+                if not os.path.lexists(os.path.join(self._top, encode_fs(name))):
                     raise self._no_file(name)
                 raise self._unverified(
                     "content-unlisted", f"{quoted(name)}: no manifest with a known algorithm lists it"

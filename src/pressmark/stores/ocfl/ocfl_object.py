@@ -78,7 +78,7 @@ class OcflObject(StoredObject):
                 self.digests[logical] = digest.lower()
         self.version = str(inventory["head"]) if name is None else name
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
+    def files(self) -> Iterator[tuple[str, str]]:
         """Yield logical path and file system path of each file, in the order of logical paths.
 
         :raises ObjectError: the inventory contains a path that could lead out of the object; or as for :meth:`confirm`
@@ -87,7 +87,7 @@ class OcflObject(StoredObject):
             yield logical, self._path(self._contents[logical])
         self.confirm()
 
-    def older_files(self) -> Iterator[tuple[str, bytes, str]]:
+    def older_files(self) -> Iterator[tuple[str, str, str]]:
         """Yield content path, file system path and digest of each file that only other versions use, in the order of
         content paths.
 
@@ -159,7 +159,7 @@ class OcflObject(StoredObject):
         with object_errors(self._store, self.id):
             return unversioned(self._storage, self.inventory)
 
-    def empty_directories(self) -> Iterator[tuple[str, bytes]]:
+    def empty_directories(self) -> Iterator[tuple[str, str]]:
         """Yield nothing: OCFL objects have no empty directories (E024)."""
         return iter(())
 
@@ -201,8 +201,8 @@ class OcflObject(StoredObject):
         self._choose_intact(names, algorithm)
         return {name: RecordedDigest(algorithm, self.digests[name]) for name in names}
 
-    def paths_to_read(self, files: Mapping[str, bytes]) -> dict[str, str]:
-        return {name: os.fsdecode(self._path(self._contents[name])) for name in files}
+    def paths_to_read(self, files: Mapping[str, str]) -> dict[str, str]:
+        return {name: self._path(self._contents[name]) for name in files}
 
     def _check_inventory(self, algorithm: str) -> None:
         """Compare the inventory with its sidecar, once; ``store check`` reports a missing or malformed sidecar."""
@@ -269,8 +269,8 @@ class OcflObject(StoredObject):
             raise
         return file
 
-    def _path(self, content: str) -> bytes:
-        return self._storage.path(self._content(content))
+    def _path(self, content: str) -> str:
+        return os.fsdecode(self._storage.path(self._content(content)))
 
     def _content(self, content: str) -> bytes:
         """Return the path of a content file, relative to the object's root.

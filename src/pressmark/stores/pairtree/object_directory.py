@@ -192,10 +192,10 @@ class InterruptedObject(StoredObject):
         super().__init__(store, identifier, path, (), links)
         self._parts = [StoredObject(store, identifier, folder, members, links) for folder, members in parts]
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
+    def files(self) -> Iterator[tuple[str, str]]:
         return heapq.merge(*(part.files() for part in self._parts), key=lambda found: encode_fs(found[0]))
 
-    def empty_directories(self) -> Iterator[tuple[str, bytes]]:
+    def empty_directories(self) -> Iterator[tuple[str, str]]:
         return heapq.merge(*(part.empty_directories() for part in self._parts), key=lambda found: encode_fs(found[0]))
 
     def confirm(self) -> None:

@@ -308,9 +308,7 @@ class GoodCopy:
             found = self._store.get(identifier)
         except (ObjectError, IdentifierError):
             return None
-        path = getattr(found, "bag_path", found.path)  # a bag's tag files as well
-        assert isinstance(path, bytes)
-        return path
+        return os.fsencode(getattr(found, "bag_path", found.path))  # a bag's tag files as well
 
     def _hashed(self, paths: Sequence[bytes], algorithm: str) -> Iterator[tuple[bytes, str]]:
         """Yield the files that can be read, each with its digest."""

@@ -54,9 +54,10 @@ class VitroObject(StoredObject):
     def __init__(self, store: str, identifier: str, directory: bytes, stored: bytes, name: str) -> None:
         super().__init__(store, identifier, directory, (stored,), "refuse")
         self.name = name
-        self.file = os.path.join(directory, stored)
+        self._file = os.path.join(directory, stored)
+        self.file = os.fsdecode(self._file)
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
+    def files(self) -> Iterator[tuple[str, str]]:
         """Yield the file's name and path.
 
         :raises ObjectError: of kind ``changed``
@@ -66,14 +67,14 @@ class VitroObject(StoredObject):
 
     def was_seen(self) -> bool:
         """Return whether the status of the file could be read when the object was looked up."""
-        return self._seen[self.file] is not None
+        return self._seen[self._file] is not None
 
     def is_current(self) -> bool:
         """Return whether the file is still the one that was looked up."""
-        return is_same_version(status_of(self.file), self._seen[self.file])
+        return is_same_version(status_of(self._file), self._seen[self._file])
 
     def _open(self, name: str) -> BinaryIO:
-        file = self._opened(self.file, self.file) if name == self.name else None
+        file = self._opened(self._file, self._file) if name == self.name else None
         if file is None:
             raise ObjectError(
                 self._store,
