@@ -74,3 +74,43 @@ def test_public_names_are_documented(name: str) -> None:
         elif ALIASES.get(one, one) not in commented:
             missing.append(one)
     assert missing == []
+
+
+# Bytes that are no paths: content, lines of a file, a raw digest.
+NO_PATHS = {
+    *("Digest.digest", "StoredObject.read_bytes", "BagInfo.to_bytes", "Member.blocks", "manifest_line"),
+    *("Chunk.line", "Receipt.text", "Entry.line"),
+}
+# The item of the caller, unchanged.
+AS_GIVEN = {"IdentifierError.identifier", "IngestResult.identifier", "PathError.path", "Outcome.path"}
+# Names in an archive, whose encoding is unknown; and names as a file system compares them.
+RAW = {"Archive.zip_names", "Member.name", "Member.target", "folded"}
+# Called by stores and migrations only.
+INTERNAL = {
+    *(f"{store}.withdraw" for store in ("BagFolder", "ChangedStore", "OcflRoot", "PairtreeStore", "VitroStore")),
+    *(f"StorageRoot.{method}" for method in ("misplaced_objects", "name_and_path", "paths_for")),
+    "Store.unfinished_names",
+}
+
+
+def returned(name: str) -> Iterator[tuple[str, str]]:
+    """Yield each function, method, property and field of a package's public names, with the type of its value."""
+    for one in dir(face(name)):
+        given = getattr(face(name), one)
+        if inspect.isfunction(given):
+            yield one, str(given.__annotations__.get("return"))
+        for cls in given.__mro__ if inspect.isclass(given) else ():
+            if not cls.__module__.startswith("pressmark"):
+                continue
+            for field, kind in vars(cls).get("__annotations__", {}).items():
+                if not field.startswith("_"):
+                    yield f"{cls.__name__}.{field}", getattr(kind, "__forward_arg__", str(kind))
+            for method, member in public(cls):
+                function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+                yield f"{cls.__name__}.{method}", str(inspect.unwrap(function).__annotations__.get("return"))
+
+
+def test_paths_are_text() -> None:
+    """No public call returns a path as bytes, and no record contains one."""
+    found = {one for name in FACES for one, kind in returned(name) if re.search(r"\bbytes\b", kind)}
+    assert found == NO_PATHS | AS_GIVEN | RAW | INTERNAL

@@ -411,7 +411,7 @@ def test_the_peer_agrees(request: pytest.FixtureRequest, tmp_path: Path) -> None
         content: dict[str, Any] = SMALL | {"Manifests-Required": [], "Bag-Info": {}}
         content |= {name.replace("_", "-"): value for name, value in sections.items()}
         ours.append(str(Profile.from_json(json.dumps(content).encode()).check(made) == []))
-        tasks.append((made.path.decode(), content))
+        tasks.append((made.path, content))
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-W", "ignore", "-c", PEER]
     run = subprocess.run(

@@ -90,7 +90,7 @@ class Bag(BagTags):
             return super().files()
         from pressmark.bagit.archive.check import opened_bag
 
-        return opened_bag(self.path)
+        return opened_bag(os.fsencode(self.path))
 
     @property
     def entries(self) -> dict[str, dict[str, str]]:
@@ -109,7 +109,7 @@ class Bag(BagTags):
                         found.setdefault(os.fsdecode(entry.path), {}).update(entry.digests)
         for one in problems:
             if one.kind == "file-unreadable":
-                raise BagError(os.path.join(os.fsdecode(self.path), one.path), one.message)
+                raise BagError(os.path.join(self.path, one.path), one.message)
         return found
 
     def validate(
@@ -513,7 +513,7 @@ def update(
     from pressmark.bagit.writing.update import update_bag
     from pressmark.bagit.writing.update_options import UpdateOptions
 
-    path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
+    path = os.fsencode(bag.path if isinstance(bag, BagTags) else bag)
     options = UpdateOptions.from_arguments(algorithms, add, drop, info, payload, accept, rewrite, date)
     update_bag(path, options, threads=threads, read=read, ledger=ledger, on_event=progress)
     return Bag.open(path)

@@ -64,7 +64,7 @@ def missing_problem(path: bytes, manifests: Iterable[ManifestFile], digests: Con
 class BagTags:
     """A bag as its tag files describe it; :meth:`open` reads them.
 
-    :ivar path: the base directory, as given, in bytes
+    :ivar path: the base directory, as given, as :func:`os.fsdecode` returns it
     :ivar version: major and minor number of the BagIt version
     :ivar encoding: character encoding of the tag files, as bagit.txt spells it
     :ivar info: the elements of bag-info.txt; empty if the file does not exist
@@ -75,14 +75,14 @@ class BagTags:
 
     def __init__(
         self,
-        path: bytes,
+        path: str | bytes,
         declaration: Declaration,
         info: BagInfo,
         manifests: tuple[ManifestFile, ...],
         tag_manifests: tuple[ManifestFile, ...],
         info_name: bytes = bag_info.NAME,
     ) -> None:
-        self.path = path
+        self.path = os.fsdecode(path)
         self.version, self.encoding = declaration
         self.info = info
         self.info_name = info_name
@@ -95,7 +95,7 @@ class BagTags:
         oxum = self.info.first("Payload-Oxum")
         size = f", Payload-Oxum {oxum}" if oxum else ""
         manifests = ", ".join(self.algorithms) or "no manifest"
-        return f"<{type(self).__name__} {os.fsdecode(self.path)!r}: BagIt {version}, {manifests}{size}>"
+        return f"<{type(self).__name__} {self.path!r}: BagIt {version}, {manifests}{size}>"
 
     @classmethod
     def open(cls, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Self:
@@ -116,7 +116,7 @@ class BagTags:
             if found.kind == "declaration-missing":
                 raise BagError(bag.path, "bagit.txt not found; specify the base directory of a bag")
             if found.kind == "file-unreadable":
-                raise BagError(os.path.join(os.fsdecode(bag.path), found.path), found.message)
+                raise BagError(os.path.join(bag.path, found.path), found.message)
         declaration = Declaration(bag.version, bag.encoding)
         return cls(bag.path, declaration, bag.info, bag.manifests, bag.tag_manifests, bag.info_name)
 
@@ -150,7 +150,7 @@ class BagTags:
             for found in problems:
                 if found.kind == "file-unreadable":
                     listing.close()
-                    raise BagError(os.path.join(os.fsdecode(self.path), found.path), found.message)
+                    raise BagError(os.path.join(self.path, found.path), found.message)
             self._payload = listing
         return self._payload
 
@@ -159,7 +159,7 @@ class BagTags:
         """The entries of fetch.txt. Iteration raises :class:`BagError` if the file cannot be read."""
         from pressmark.bagit.fetch.fetch_txt import FetchList  # most bags have no fetch.txt
 
-        return FetchList(self.path, self.encoding, self.version, self.files)
+        return FetchList(os.fsencode(self.path), self.encoding, self.version, self.files)
 
 
 @lru_cache(1024)  # the bags of a collection have few names of tag files

@@ -129,8 +129,8 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
         before = tree(at(root))
         with root._writer("copy") as writer:
             files = [(b"f", os.fsencode(tops["two"] / "f"))]
-            stage(writer, "one", files, root.path_for("one"))
-            stage(writer, "two", files, root.path_for("one") + b"/below")
+            stage(writer, "one", files, root.path_for("one").encode())
+            stage(writer, "two", files, root.path_for("one").encode() + b"/below")
             errors = [error for _staged, error in writer.commit()]
         assert [type(error) for error in errors] == [ObjectError, ObjectError]
         assert [error.kind for error in errors if error] == ["exists", "object-inside"]

@@ -104,12 +104,12 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
     """A listing skips an object removed meanwhile, and reports an object without an inventory."""
     visit_all(monkeypatch)
     Path(root.get(IDENTIFIERS[1]).path, "inventory.json").unlink()
-    where = {identifier: root.path_for(identifier).decode() for identifier in IDENTIFIERS}
+    where = {identifier: root.path_for(identifier) for identifier in IDENTIFIERS}
     identify = ocfl_walk._identify
     gone = root.find(IDENTIFIERS[0])
 
     def removed(storage: Any, tree: ObjectTree) -> Any:
-        if tree.path == root.path_for(IDENTIFIERS[0]):
+        if tree.path == root.path_for(IDENTIFIERS[0]).encode():
             OcflRoot(root.root).delete(gone)
         return identify(storage, tree)
 

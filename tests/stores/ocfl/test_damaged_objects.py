@@ -35,7 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = create(top / "root", "0002")
     root.put("info:x", source(top / "one"), created=CREATED, fixity={"md5": {}})
     root.put("info:x", source(top / "two", {"a.txt": b"three", "same.txt": b"one"}), replace=True, created=CREATED)
-    return top / "root" / root.path_for("info:x").decode()
+    return top / "root" / root.path_for("info:x")
 
 
 # --- damages ----------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def by_hand(
     :param upper: write digests in upper case
     :param earlier_algorithm: of the inventories of all versions but the newest
     """
-    folder = at(root) / os.fsdecode(root.path_for(IDENTIFIER))
+    folder = at(root) / root.path_for(IDENTIFIER)
     blocks: dict[str, Any] = {}
     stored: dict[bytes, str] = {}
     for number, files in enumerate(HISTORY, 1):

@@ -40,9 +40,9 @@ def test_a_root_in_memory(tmp_path: Path) -> None:
         root.get("info:c/4")
     assert caught.value.kind == "missing"
 
-    path = at(root) / os.fsdecode(root.path_for(identifiers[1]))
+    path = at(root) / root.path_for(identifiers[1])
     (path / "v1/content/a.txt").write_bytes(b"oNe")
-    (at(root) / os.fsdecode(root.path_for(identifiers[2])) / "inventory.json.sha512").unlink()
+    (at(root) / root.path_for(identifiers[2]) / "inventory.json.sha512").unlink()
     (path / "v1/content/extra").write_bytes(b"")
     found = Check(root, None).report(True, 1, ())
     assert kinds(found) == ["content-extra", "content-mismatch", "sidecar-missing"]

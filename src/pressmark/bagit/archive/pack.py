@@ -58,7 +58,7 @@ def pack(
     :raises BagInvalidError: the bag is not valid; no archive was created
     :raises BagError: the archive cannot be created
     """
-    path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
+    path = os.fsencode(bag.path if isinstance(bag, BagTags) else bag)
     destination = os.path.abspath(path) + b".tar" if file is None else os.fsencode(file)
     pack_bag(path, destination, threads, progress)
     return os.fsdecode(destination)

@@ -103,7 +103,7 @@ def complete(
         timeout=timeout,
         certificates=certificates,
     )
-    path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
+    path = os.fsencode(bag.path if isinstance(bag, BagTags) else bag)
     with contextlib.ExitStack() as ending:
         change = None
         with refusing(path):
@@ -309,7 +309,7 @@ class _Run:
             self._downloader = Downloader(self._policy)
             self._ending.callback(self._downloader.close)
         if not job.is_present and self._downloads is None:
-            self._ending.enter_context(BagChange(self._bag.path))
+            self._ending.enter_context(BagChange(os.fsencode(self._bag.path)))
             self._downloads = self._ending.enter_context(_Downloads(self._base))
 
     def _add(self, problems: list[Problem]) -> None:

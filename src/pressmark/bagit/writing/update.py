@@ -431,7 +431,9 @@ class _Update:
         for path, real in self._linked.items():
             if real in changed and path not in changed:
                 reason = f"symbolic link to {quoted_path(real)}, which the update changes"
-                raise BagError(os.path.join(self._bag.path, path), f"{reason}; replace the link with a copy first")
+                raise BagError(
+                    os.path.join(os.fsencode(self._bag.path), path), f"{reason}; replace the link with a copy first"
+                )
 
     def _check_result(self, staged: Collection[bytes], gone: Collection[bytes]) -> None:
         """Check the tag files as they will be, as a validation does: an update never returns an invalid bag."""

@@ -363,7 +363,7 @@ def _report(
     if listener.excluded:
         more.append(f"{listener.excluded:,} excluded")
     more += ledger_words(journal)
-    return _summary(bag.path, files, size, bag.algorithms, more)
+    return _summary(os.fsencode(bag.path), files, size, bag.algorithms, more)
 
 
 def _summary(path: bytes, files: int, size: int | None, algorithms: Iterable[str], more: Iterable[str] = ()) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,7 +52,7 @@ def describe(bag: Bag) -> dict[str, Any]:
     """Return the metadata of a bag, as ``--json`` prints it."""
     oxum = bag.info.first("Payload-Oxum")
     return {
-        "path": os.fsdecode(bag.path),
+        "path": bag.path,
         "version": ".".join(map(str, bag.version)),
         "encoding": bag.encoding,
         "algorithms": list(bag.algorithms),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -247,6 +246,4 @@ def _report(bag: Bag, listener: Listener, accepted: _Accepted, seconds: float, j
             *([] if journal else format_rate(size, seconds)),
             *ledger_words(journal),
         ]
-    return (
-        f"{os.fsdecode(bag.path)}: {'; '.join([state, *filter(None, [', '.join(pieces)]), ', '.join(bag.algorithms)])}"
-    )
+    return f"{bag.path}: {'; '.join([state, *filter(None, [', '.join(pieces)]), ', '.join(bag.algorithms)])}"

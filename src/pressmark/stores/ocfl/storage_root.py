@@ -226,14 +226,14 @@ class StorageRoot(Store):
         other = encode_fs(_LONG_ESCAPE.sub(lambda match: match[0].upper(), decode_fs(path)))
         return None if other == path else other
 
-    def path_for(self, identifier: str | bytes) -> bytes:
+    def path_for(self, identifier: str | bytes) -> str:
         """Return the path of a new object, relative to the root.
 
         :raises ObjectError: of kind ``reserved`` or ``bad-name``: the path cannot be used
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
-        return self.name_and_path(identifier)[1]
+        return decode_fs(self.name_and_path(identifier)[1])
 
     def name_and_path(self, identifier: str | bytes) -> tuple[str, bytes]:
         """Return the identifier of a new object as text, and its path: see :meth:`path_for`."""

@@ -210,7 +210,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         root = self._root
         self._refuse_hard_links()
         if destination is None:
-            destination = root.path_for(identifier)
+            destination = root.name_and_path(identifier)[1]
         with object_errors(root.root, identifier):
             new = self.new_path()
         copy = CopiedFiles(
@@ -243,7 +243,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         :raises ObjectError: the object has no path
         :raises IdentifierError: the identifier has no path in this root
         """
-        staged = StagedObject(identifier, destination or self._root.path_for(identifier), directory)
+        staged = StagedObject(identifier, destination or self._root.name_and_path(identifier)[1], directory)
         self._waiting.append(staged)
         return staged
 
