@@ -141,7 +141,7 @@ def pattern(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return kind, folder / "store"
 
 
-def remaining(report: Report) -> list[tuple[str, bytes]]:
+def remaining(report: Report) -> list[tuple[str, str]]:
     advice = {"inventory-advice"}  # of the first of all objects
     return sorted((found.kind, found.path) for found in report.problems if found.kind not in advice)
 

@@ -550,9 +550,9 @@ def test_excluded_names(store: Store, source: Path, tmp_path: Path, alone: bool)
         records = [result.record for result in results]
     excluded = [[found for found in record.problems if found.kind == "excluded"] for record in records]
     assert [[found.path for found in some] for some in excluded] == [
-        [b".DS_Store", b"__MACOSX", b"sub/._a", b"sub/__MACOSX"],
+        [".DS_Store", "__MACOSX", "sub/._a", "sub/__MACOSX"],
         [],
-        [b"d/._a", b"d/__MACOSX"],
+        ["d/._a", "d/__MACOSX"],
     ]
     assert {found.severity for some in excluded for found in some} == {"warning"}
     for identifier in ("abc", "plain", "named"):
