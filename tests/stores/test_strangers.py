@@ -115,7 +115,7 @@ def test_leftovers_of_another_user(tmp_path: Path, source: Path, kind: str) -> N
     for _ in range(2):
         found = [one for one in store.check().problems if one.kind.startswith("leftover")]
         assert [one.kind for one in found] == ["leftover-foreign"]
-        assert found[0].path == os.path.relpath(left, os.fsencode(tmp_path / "store"))
+        assert found[0].path == os.path.relpath(os.fsdecode(left), tmp_path / "store")
         for dry_run in (True, False):
             changes: list[Any] = []
             report = store.repair(dry_run=dry_run, progress=EventListener(changes.append))
