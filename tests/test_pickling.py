@@ -20,6 +20,7 @@ from pressmark.arrow import StringColumn
 from pressmark.bagit import archive
 from pressmark.compare.report.verdict import judge
 from pressmark.errors import PressmarkError
+from pressmark.jobs.receipts import FailedChunk
 from pressmark.layouts import Boolean, Choice, Integer, Text
 from pressmark.reports import Problem, Report
 from pressmark.stores.problems import KINDS
@@ -33,7 +34,7 @@ NOT_DATA = {
     *("ArrowArrayExportable", "ArrowSchemaExportable", "ArrowStreamExportable", "ErrorList", "PackedColumn"),
     *("Archive", "BagFolder", "ChunkBuilder", "Content", "Digest", "Ingest", "Ledger", "ManifestCheck", "PathIndex"),
     *("PathLengths", "PairtreeStore", "OcflRoot", "Store", "StoredObject", "VitroStore", "WorkFolder"),
-    *("Check", "Job", "Layout", "Progress", "RunOptions"),
+    *("Check", "DaskClient", "Job", "Layout", "Progress"),
 }
 # Data that is neither a dataclass nor a named tuple.
 DATA = {"Bag", "BagInfo", "Boolean", "Choice", "Integer", "Kinds", "StringColumn", "Text"}
@@ -127,7 +128,7 @@ def migrated(folder: Path) -> Iterator[Any]:
     yield from (plan, plan.options, run, list(run.rows()))
     work = jobs.WorkFolder.open(folder / "work")
     yield from (work.summary(), list(work.receipts()), list(work.chunks()))
-    yield jobs.FailedChunk("000000", "OSError", "why", True, False)
+    yield FailedChunk("000000", "OSError", "why", True, False)
 
 
 def stored(folder: Path) -> Iterator[Any]:
