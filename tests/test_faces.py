@@ -82,7 +82,7 @@ NO_PATHS = {
     *("Chunk.line", "Receipt.text", "Entry.line"),
 }
 # The item of the caller, unchanged.
-AS_GIVEN = {"IdentifierError.identifier", "IngestResult.identifier", "PathError.path", "Outcome.path"}
+AS_GIVEN = {"IdentifierError.id", "IngestResult.id", "PathError.path", "Outcome.path"}
 # Names in an archive, whose encoding is unknown; and names as a file system compares them.
 RAW = {"Archive.zip_names", "Member.name", "Member.target", "folded"}
 # Called by stores and migrations only.

@@ -203,10 +203,10 @@ def test_errors(number: int, kind: str, way_out: str) -> None:
     with pytest.raises(ObjectError, match=way_out) as caught, object_errors("/store", "id"):
         raise OSError(number, "It says no", b"/store/somewhere/name")
     assert caught.value.kind == kind
-    assert "object 'id': /store/somewhere/name: It says no" in str(caught.value)
+    assert "object 'id': '/store/somewhere/name': It says no" in str(caught.value)
     with pytest.raises(StoreError, match="It says no"), store_errors("/store"):
         raise OSError(number, "It says no")
-    with pytest.raises(ObjectError, match="a: no") as caught, object_errors("/store", "id"):
+    with pytest.raises(ObjectError, match="'a': no") as caught, object_errors("/store", "id"):
         raise BagError(b"a", "no")
     assert caught.value.kind == "source"
 
