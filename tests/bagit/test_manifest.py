@@ -173,8 +173,8 @@ def test_problems_have_a_location() -> None:
     """A problem of a line names the manifest and the line; one of a path names the path."""
     data = M + b"  data/x\n\n" + M + b"  ../x\n"
     blank, unsafe = [one for one in read_manifest(io.BytesIO(data), b"M", "md5") if isinstance(one, Problem)]
-    assert (blank.path, blank.algorithm, blank.message) == (b"M", "md5", "line 2: a blank line")
-    assert (unsafe.path, unsafe.message) == (b"../x", "M, line 3: path contains a '..' segment")
+    assert (blank.path, blank.algorithm, blank.message) == ("M", "md5", "line 2: a blank line")
+    assert (unsafe.path, unsafe.message) == ("../x", "M, line 3: path contains a '..' segment")
 
 
 @given(

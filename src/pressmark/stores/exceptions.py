@@ -65,7 +65,7 @@ def refusal(error: OSError, path: str | bytes = b"") -> tuple[str, str]:
     repeats = name == decode_fs(encode_fs(path))
     reason = error.strerror or str(error)
     if name and not repeats:
-        reason = f"{name}: {reason}"
+        reason = f"{quoted_path(name)}: {reason}"
     return kind, f"{reason}; {way_out}" if way_out else reason
 
 

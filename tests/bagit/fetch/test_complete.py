@@ -315,7 +315,7 @@ def test_paths_occupied_during_a_download(server: Server, tmp_path: Path, when: 
         handler.send(200, {}, FILES[path])
 
     server.answer("/data/0/file", answer)
-    assert kinds(finish(bag)) == [("fetch-refused", path)]
+    assert kinds(finish(bag)) == [("fetch-refused", os.fsdecode(path))]
     assert list(outside.iterdir()) == []
     if when == "name":
         assert (bag / "data/0/file").read_bytes() == b"precious"
@@ -335,7 +335,7 @@ def test_every_payload_manifest_must_list_it(server: Server, tmp_path: Path) -> 
             tmp_path / version, server, bodies, version=version, algorithms=["md5", "sha512"], manifests=manifests
         )
         report = finish(bag)
-        assert kinds(report) == [("fetch-unlisted", path) for path in unlisted]
+        assert kinds(report) == [("fetch-unlisted", os.fsdecode(path)) for path in unlisted]
         assert len(server.requests) == 3 - len(unlisted)
     assert report.problems[0].message == "not listed in any manifest; not downloaded"
 
@@ -346,7 +346,7 @@ def test_unknown_algorithms(server: Server, tmp_path: Path) -> None:
     files = {path: FILES[path]}
     manifests = {"manifest-whirlpool.txt": b"00  data/0/file\n"}
     bag = holey(tmp_path / "one", server, files, algorithms=[], manifests=manifests, tag_algorithms=[])
-    assert kinds(finish(bag)) == [("fetch-refused", path)]
+    assert kinds(finish(bag)) == [("fetch-refused", os.fsdecode(path))]
     assert server.requests == []
     bag = holey(tmp_path / "two", server, files, algorithms=["md5"], manifests=manifests, tag_algorithms=[])
     assert finish(bag).ok
@@ -388,7 +388,7 @@ def test_other_spellings(server: Server, tmp_path: Path) -> None:
     bag = holey(tmp_path / "bag", server, {nfc: b"x"}, fetch=line)
     report = finish(bag)
     assert report.ok
-    assert kinds(report) == [("name-normalized", nfc)]
+    assert kinds(report) == [("name-normalized", os.fsdecode(nfc))]
     assert payload(bag) == {nfc: b"x"}
 
 
@@ -438,11 +438,11 @@ def test_a_wrong_length_in_fetch_txt(server: Server, tmp_path: Path) -> None:
     path, body = b"data/0/file", FILES[b"data/0/file"]
     url = server.url("/data/0/file")
     bag = holey(tmp_path / "one", server, {path: body}, fetch=fetch_line(url, len(body) - 1, path))
-    assert kinds(finish(bag)) == [("fetch-too-long", path)]
+    assert kinds(finish(bag)) == [("fetch-too-long", os.fsdecode(path))]
     assert payload(bag) == {}
     bag = holey(tmp_path / "two", server, {path: body}, fetch=fetch_line(url, len(body) + 1, path))
     report = finish(bag)
-    assert (report.ok, kinds(report)) == (True, [("fetch-length", path)])
+    assert (report.ok, kinds(report)) == (True, [("fetch-length", os.fsdecode(path))])
     bag = holey(tmp_path / "three", server, {path: body}, fetch=fetch_line(url, None, path))
     assert kinds(finish(bag, maximum=10)) == [("fetch-too-long", path)]
 
@@ -482,7 +482,7 @@ def test_partial_files_are_resumed(server: Server, tmp_path: Path) -> None:
     path = b"data/large"
     bag = holey(tmp_path / "bag", server, {path: body})
     server.answer("/data/large", dropped(body, 2 << 20), ranged(body))
-    assert kinds(finish(bag)) == [("fetch-failed", path)]
+    assert kinds(finish(bag)) == [("fetch-failed", os.fsdecode(path))]
     assert payload(bag) == {}
     assert os.listdir(bag / ".pressmark-bag") == ["fetch"]
     report = finish(bag)
