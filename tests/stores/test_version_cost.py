@@ -30,7 +30,7 @@ from pressmark.stores.ocfl.root import OcflRoot
 import pressmark.stores.ocfl.writing.version_writer, pressmark.fixity.copying
 root = OcflRoot(sys.argv[1])
 os.path.exists("/update-begins")
-root.update("x", add={"new": sys.argv[2]}, mode="copy")
+root.update("x", add={"new": sys.argv[2]}, copy_mode="copy")
 os.path.exists("/update-ends")
 """
 

@@ -444,7 +444,7 @@ def test_a_wrong_length_in_fetch_txt(server: Server, tmp_path: Path) -> None:
     report = finish(bag)
     assert (report.ok, kinds(report)) == (True, [("fetch-length", os.fsdecode(path))])
     bag = holey(tmp_path / "three", server, {path: body}, fetch=fetch_line(url, None, path))
-    assert kinds(finish(bag, maximum=10)) == [("fetch-too-long", path)]
+    assert kinds(finish(bag, maximum=10)) == [("fetch-too-long", os.fsdecode(path))]
 
 
 # --- failures

@@ -310,7 +310,7 @@ def test_damaged_content_is_not_published(root: OcflRoot, tmp_path: Path, is_lis
         report = root.repair(dry_run=dry_run)
         assert kinds(report) == ["unrepaired", "version-unfinished"]
         [why] = [one.message for one in report.problems if one.kind == "unrepaired"]
-        assert "v3 cannot be finished: v3/content/new: sha512 digest mismatch; restore the file, or move v3" in why
+        assert "v3 cannot be finished: 'v3/content/new': sha512 digest mismatch; restore the file, or move v3" in why
     error = refused(root, lambda: root.update("x", remove=["a.txt"]))
     assert error.kind == "improper"
     assert "v3 cannot be finished" in str(error)
