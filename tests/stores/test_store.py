@@ -414,6 +414,10 @@ def test_an_identifier_of_another_type(tmp_path: Path, kind: Any, wrong: Any) ->
     for replace in (False, True):
         with pytest.raises(TypeError, match=message):
             store.put(wrong, {"a": b"x"}, replace=replace)
-        with pytest.raises(TypeError, match=message), store.ingest(replace=replace) as batch:
-            batch.put(wrong, {"a": b"x"})
+        [result] = store.put_all([(wrong, {"a": b"x"})], replace=replace)
+        assert (result.id, str(getattr(result.error, "kind", "")), message in str(result.error)) == (
+            wrong,
+            "bad-id",
+            True,
+        )
     assert list(store.objects()) == []

@@ -131,6 +131,8 @@ def identifier_blocks(
         raise TypeError(f"expected identifiers, not a single {type(ids).__name__}; use a list, or a Path for a file")
     if len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
+    if field is not None and (isinstance(ids, os.PathLike) or hasattr(ids, "read")):
+        raise TypeError("column: a file is read as lines; read the table, and give its column instead")
     if isinstance(ids, os.PathLike):
         with open(ids, "rb") as file:
             yield from _of_lines(open_list(file, name=os.fspath(ids), delimiter=delimiter, crlf=crlf), delimiter)

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
-from pressmark.stores.exceptions import check_identifier, store_errors
+from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.staging_writer import INTERRUPTED, StagingWriter
 
@@ -173,7 +173,6 @@ class Ingest:
 
         :param objects: pairs of identifier and source; they are read lazily
         :raises StoreError: the store cannot be written to
-        :raises TypeError: an identifier is neither ``str`` nor ``bytes``
         """
         for _ in self.steps(objects):
             pass
@@ -188,7 +187,12 @@ class Ingest:
                 yield
                 continue
             identifier, source = found
-            check_identifier(identifier)
+            if not isinstance(identifier, (str, bytes)):
+                self._prepare()
+                what = f"identifier: expected str or bytes, not {type(identifier).__name__}"
+                refused = ObjectError(self._root, str(identifier), "bad-id", what)
+                self._waiting.append(_Entry(identifier, str(identifier), source, result=refused))
+                continue
             name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
             entry: _Entry = _Entry(identifier, name, source)
             if name in self._names:

@@ -371,18 +371,17 @@ def _equal(layout: LayoutResult, best: LayoutResult) -> Statement:
 def _init_command(layout: LayoutResult) -> str:
     """Return the command that creates a store with this layout."""
     structure = layout.costs.structure
-    if structure != "ocfl":
-        return f"pressmark store init {structure} STORE"
+    command = f"pressmark store init {structure} STORE"
     layout_class = find_layout(layout.layout)
     settings = []
     for parameter in layout_class.parameters():
         value = layout.config[parameter.key]
         if parameter.required or value != parameter.check.to_json(parameter.default):
             settings.append(f"{parameter.key}={value if isinstance(value, str) else json.dumps(value)}")
+    if structure != "ocfl" and not settings:
+        return command
     name = layout_class.alias or layout_class.name
-    return (
-        f"pressmark store init ocfl STORE --layout {shlex.quote(':'.join([name, *filter(None, [','.join(settings)])]))}"
-    )
+    return f"{command} --layout {shlex.quote(':'.join([name, *filter(None, [','.join(settings)])]))}"
 
 
 def _input(comparison: ComparisonData, everywhere: bool) -> Iterator[Statement]:
