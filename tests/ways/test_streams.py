@@ -120,7 +120,7 @@ class Broken(Stream):
 
 def test_a_source_read_in_part_is_not_read_again(store: Store) -> None:
     stream = Broken(lambda: MEANWHILE["replaced"](store))
-    with pytest.raises(ObjectError, match=r"name\.bin: cannot be read: Input/output error"):
+    with pytest.raises(ObjectError, match=r"'name\.bin': cannot be read: Input/output error"):
         store.put("x", {"name.bin": stream}, replace=True)
     assert files(store, "x") == {"name.bin": b"meanwhile"}
 
@@ -131,7 +131,7 @@ def test_a_file_at_its_end(store: Store, replace: bool) -> None:
     file = io.BytesIO(DATA)
     identifier = "x" if replace else "new"
     file.read()
-    with pytest.raises(ObjectError, match=r"name\.bin: the file is at its end.*; open it again, or call seek\(0\)"):
+    with pytest.raises(ObjectError, match=r"'name\.bin': the file is at its end.*; open it again, or call seek\(0\)"):
         store.put(identifier, {"name.bin": file}, replace=replace)
     file.seek(0)
     store.put(identifier, {"name.bin": file}, replace=replace)
