@@ -78,7 +78,7 @@ install() {
 stage() {
     rm -rf "build/$1"
     mkdir -p "build/$1"
-    cp -Rp tests ci docs examples mkdocs.yml pyproject.toml README.md "build/$1"
+    cp -Rp tests ci docs examples mkdocs.yml pyproject.toml README.md CHANGELOG.md "build/$1"
     cd "build/$1"
 }
 

@@ -210,8 +210,8 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     root = base / "pairtree_root"
     assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
-        f"{root}/ab/one: File exists; name collision (this file system may ignore case); rename one of the files",
-        f"{root}/ef: Permission denied; run as a user with access",
+        f"'{root}/ab/one': File exists; name collision (this file system may ignore case); rename one of the files",
+        f"'{root}/ef': Permission denied; run as a user with access",
     ]
     assert snapshot(base / "pairtree_root" / "ab") == before
 
