@@ -268,3 +268,15 @@ def test_keys_depend_on_parameters() -> None:
     assert [pickle.loads(pickle.dumps(job)).key for job in made] == [job.key for job in made]
     with pytest.raises(AttributeError):
         jobs.Nothing  # noqa: B018
+
+
+def test_a_long_chunk_of_a_storage_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The progress of a check that takes longer is not written among its problems."""
+    user = {"name": "A", "address": "mailto:a@example.org"}
+    root = stores.OcflRoot.create(tmp_path / "root", "0003", user=user)
+    for number in range(3):
+        root.put(f"info:{number}", {"file": b"x"})
+    monkeypatch.setattr("pressmark.stores.ocfl.check.PROGRESS_EVERY", -1)
+    job = stores.CheckStore(root.root)
+    work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work"))
+    assert (summary.ok, outputs(work)) == (True, [b""])

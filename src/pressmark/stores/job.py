@@ -191,7 +191,11 @@ def _check_ocfl(
         pending.discard(result.path)
         _record_result(receipt, result.path, result.problems)
 
-    check = Check(store, EventListener(report_problem), record_result)
+    def hear(event: object) -> None:
+        if isinstance(event, Problem):  # the progress of a chunk is that of its job
+            report_problem(event)
+
+    check = Check(store, EventListener(hear), record_result)
     report = check.report_on(walked(), digests, 1, ignore)
     for path in sorted(pending):
         if not os.path.lexists(os.path.join(store.root, path)):
