@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
-from pressmark.stores.exceptions import store_errors
+from pressmark.stores.exceptions import check_identifier, store_errors
 from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.staging_writer import INTERRUPTED, StagingWriter
 
@@ -187,10 +187,11 @@ class Ingest:
                 yield
                 continue
             identifier, source = found
-            if not isinstance(identifier, (str, bytes)):
+            try:
+                check_identifier(identifier)
+            except TypeError as error:
                 self._prepare()
-                what = f"identifier: expected str or bytes, not {type(identifier).__name__}"
-                refused = ObjectError(self._root, str(identifier), "bad-id", what)
+                refused = ObjectError(self._root, str(identifier), "bad-id", str(error))
                 self._waiting.append(_Entry(identifier, str(identifier), source, result=refused))
                 continue
             name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
