@@ -18,12 +18,13 @@ import pytest
 from benchmarks.conftest import Measure
 from benchmarks.peers import environments, ocfl_stores
 from benchmarks.peers.environments import Unavailable
+from pressmark import layout
 from pressmark.stores.registry import store_class
 
 KINDS = ("pairtree", "ocfl", "vitro", "bags")
 OBJECTS, SIZES = 500, (1_000, 10_000)
 NAMESPACE = "http://example.org/individual/"
-OPTIONS: dict[str, dict[str, Any]] = {"ocfl": {"layout": "0003"}, "vitro": {"namespaces": {"n": NAMESPACE}}}
+OPTIONS: dict[str, dict[str, Any]] = {"ocfl": {"layout": layout("0003")}, "vitro": {"namespaces": {"n": NAMESPACE}}}
 USER = {"name": "Benchmark", "address": "https://example.org/benchmark"}
 
 
