@@ -10,7 +10,7 @@ from .modules import MODULES, circles, edges, imported, sources
 
 # From the bottom up. A part is a module or package directly in pressmark; it imports only parts of lower layers.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "threads", "summaries", "lazy"),
+    ("errors", "version", "threads", "summaries", "lazy", "option_names"),
     ("progress_event",),
     ("reports", "_kernels"),
     ("fs",),

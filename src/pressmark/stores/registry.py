@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
+from pressmark.option_names import option
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import Path, encode_path
 from pressmark.stores.store import Store
@@ -66,7 +67,9 @@ def kind_of(path: Path) -> str:
         names = os.listdir(base)
     kinds = list(_signs(base, names))
     if len(kinds) > 1:
-        raise StoreError(base, f"several kinds of store detected ({', '.join(kinds)}); specify the kind (--kind)")
+        raise StoreError(
+            base, f"several kinds of store detected ({', '.join(kinds)}); specify the kind ({option('kind')})"
+        )
     if kinds:
         return kinds[0]
     if b"bagit.txt" in names:
@@ -79,7 +82,7 @@ def kind_of(path: Path) -> str:
     raise StoreError(
         base,
         "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
-        "create a store, or specify the kind (--kind)",
+        f"create a store, or specify the kind ({option('kind')})",
     )
 
 

@@ -21,6 +21,7 @@ from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupte
 from pressmark.cli.common.exclusions import check_options
 from pressmark.cli.common.files import discard_stdout
 from pressmark.errors import FormatError, LayoutConfigError, ObjectError, PressmarkError, TableError
+from pressmark.option_names import as_flags
 
 __all__ = ["Command", "Commands", "Ending", "Program", "on_ctrl_c", "signals_as_ctrl_c"]
 
@@ -133,7 +134,7 @@ class Program(Commands):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command line and exit with its status; without ``standalone_mode`` return the status."""
-        with signals_as_ctrl_c(exits=standalone_mode) as ending, warnings.catch_warnings():
+        with signals_as_ctrl_c(exits=standalone_mode) as ending, warnings.catch_warnings(), as_flags():
             warnings.showwarning = lambda message, *_more: say(f"warning: {message}")
             try:
                 # The same name for "python -m pressmark".
