@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         MigrationError as MigrationError,
         NotReversibleError as NotReversibleError,
         ObjectError as ObjectError,
+        ObjectTypeError as ObjectTypeError,
         PathError as PathError,
         PressmarkError as PressmarkError,
         ProfileError as ProfileError,
@@ -74,8 +75,8 @@ __all__, _part, __dir__ = face(
         "pressmark.arrow": "StringColumn",
         "pressmark.errors": (
             "BagError BagInvalidError Cancelled ColumnError FormatError IdentifierError JobError LayoutConfigError"
-            " LayoutConfigWarning MigrationError NotReversibleError ObjectError PathError PressmarkError ProfileError"
-            " StoreError TableError TableWarning"
+            " LayoutConfigWarning MigrationError NotReversibleError ObjectError ObjectTypeError PathError"
+            " PressmarkError ProfileError StoreError TableError TableWarning"
         ),
         "pressmark.layouts": (
             "DifferentialNTupleOmitPrefix DirectClean FlatDirect FlatOmitPrefix HashAndIdNTuple HashAndNoPrefixIdNTuple"

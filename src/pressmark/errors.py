@@ -23,7 +23,8 @@
     ├── SpillError(path, reason)                                   a temporary file cannot be written or read
     ├── StoreError(path, reason)                                   a store cannot be opened, created or changed
     │   └── ObjectError(path, id, kind, reason)                    one object cannot be read or changed
-    │       └── DamagedObjectError(path, id, kind, reason)          + FixityError  its content does not match its digest
+    │       ├── DamagedObjectError(path, id, kind, reason)          + FixityError  its content does not match its digest
+    │       └── ObjectTypeError(path, id, kind, reason)             + TypeError    its source has the wrong type
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
@@ -35,6 +36,7 @@ implementations raise the same errors with the same text.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -60,6 +62,7 @@ __all__ = [
     "MigrationError",
     "NotReversibleError",
     "ObjectError",
+    "ObjectTypeError",
     "PathError",
     "PressmarkError",
     "ProfileError",
@@ -326,14 +329,14 @@ class AlgorithmError(FixityError, ValueError):
 class FileError(FixityError):
     """A file without digest, raised by functions for one file; batches report an outcome instead.
 
-    :ivar path: the path, unchanged
+    :ivar path: the path, as :func:`os.fsdecode` returns it
     :ivar kind: a kind from the table in :mod:`pressmark.fs.file_errors`
     :ivar reason: the reason, on one line
     """
 
     def __init__(self, path: str | bytes, kind: str, reason: str) -> None:
-        super().__init__(path, kind, reason)
-        self.path = path
+        super().__init__(os.fsdecode(path), kind, reason)
+        self.path = os.fsdecode(path)
         self.kind = kind
         self.reason = reason
 
@@ -380,11 +383,14 @@ class LedgerError(FixityError):
 
 
 class _PlaceError(PressmarkError):
-    """Base class of the errors about a file or directory."""
+    """Base class of the errors about a file or directory.
+
+    :ivar path: as :func:`os.fsdecode` returns it
+    """
 
     def __init__(self, path: str | bytes, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
+        super().__init__(os.fsdecode(path), reason)
+        self.path = os.fsdecode(path)
         self.reason = reason
 
     def __str__(self) -> str:
@@ -409,7 +415,7 @@ class ArchiveError(BagError):
 
     def __init__(self, path: str | bytes, kind: str, reason: str) -> None:
         super().__init__(path, reason)
-        self.args = (path, kind, reason)
+        self.args = (self.path, kind, reason)
         self.kind = kind
 
 
@@ -423,7 +429,7 @@ class BagInvalidError(BagError):
 
     def __init__(self, path: str | bytes, reason: str, report: object) -> None:
         super().__init__(path, reason)
-        self.args = (path, reason, report)
+        self.args = (self.path, reason, report)
         self.report: Any = report
 
 
@@ -499,7 +505,7 @@ class ObjectError(StoreError):
 
     def __init__(self, path: str | bytes, id: str | bytes, kind: str, reason: str) -> None:
         super().__init__(path, reason)
-        self.args = (path, id, kind, reason)
+        self.args = (self.path, id, kind, reason)
         self.id = id
         self.kind = kind
 
@@ -513,6 +519,13 @@ class DamagedObjectError(ObjectError, FixityError):
     :ivar kind: ``content-mismatch``; ``content-missing``: recorded, but not found; ``content-unlisted``: without a
         recorded digest; ``sidecar-mismatch``: the inventory, which records the digests, does not match its own; or
         ``digest-algorithm``: not available
+    """
+
+
+class ObjectTypeError(ObjectError, TypeError):
+    """A source of an object that is neither a path nor a mapping of file names to content.
+
+    :ivar kind: ``source``
     """
 
 

@@ -31,7 +31,7 @@ DIGEST = "0" * 32
 
 def entries(folder: Path, *names: str) -> list[ManifestEntry]:
     return [
-        ManifestEntry(os.path.relpath(os.fsdecode(outcome.path), folder), dict(outcome.digests or {}), outcome.size)
+        ManifestEntry(os.path.relpath(outcome.path, folder), dict(outcome.digests or {}), outcome.size)
         for outcome in hash_files(walk(folder), names)
     ]
 

@@ -178,7 +178,7 @@ def test_processes(mine: pressmark.Layout) -> None:
 
 
 SCRIPT = """
-import shutil, sys
+import pathlib, shutil, sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pressmark import migrate, stores
@@ -188,7 +188,7 @@ if __name__ == "__main__":
     how, entry_point = sys.argv[1:]
     if entry_point == "imported":
         import own_layout_of_tests
-    stores.create("pairtree", "source").put("abc", {"a.txt": "a.txt"})
+    stores.create("pairtree", "source").put("abc", {"a.txt": pathlib.Path("a.txt")})
     plan = migrate.plan("source", "root", to="ocfl", layout="9999-mine-of-tests", work="work")
     if how == "local":
         run = migrate.run(plan, workers=2)

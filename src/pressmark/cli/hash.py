@@ -157,7 +157,7 @@ def hash_command(
                 lines.data(block_lines(block, names, chosen))
                 reporter.report_excluded(excluded)
                 for outcome in block.failures():
-                    reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+                    reporter.fail(f"{outcome.path}: {outcome.message}")
             reporter.report_excluded(excluded)
             # Files in a ledger were not read.
             nbytes = None if journal else reporter.done.bytes

@@ -114,7 +114,7 @@ def copy_files(
     # Hash the copy, so that its digests are correct even if the source changes.
     with closing(hash_tasks(shared(), names, workers, EventListener(report), links="refuse", read=read)) as outcomes:
         for (key, source), outcome in outcomes:
-            yield key, outcome._replace(path=source) if source else outcome
+            yield key, outcome._replace(path=os.fsdecode(source)) if source else outcome
 
 
 # --- clones and links -------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _without_digests(
             outcome = made
         else:
             status = os.stat(made)
-            outcome = Outcome(source, {}, status.st_size, status.st_mtime_ns, status.st_ino)
+            outcome = Outcome(os.fsdecode(source), {}, status.st_size, status.st_mtime_ns, status.st_ino)
         files += 1
         failed += not outcome.ok
         yield key, outcome

@@ -171,8 +171,8 @@ def examine(path: str | bytes, options: OpenOptions, opener: Opener) -> os.stat_
 def _bad_name(path: str | bytes, error: ValueError) -> Outcome:
     """Return the outcome of an invalid path."""
     # The message of Python depends on its version.
-    holds_nul = (b"\0" if isinstance(path, bytes) else "\0") in path  # type: ignore[operator]
-    return Outcome(path, None, None, None, None, "bad-name", NUL if holds_nul else str(error))
+    name = os.fsdecode(path)
+    return Outcome(name, None, None, None, None, "bad-name", NUL if "\0" in name else str(error))
 
 
 def error_outcome(path: str | bytes, number: int, options: OpenOptions) -> Outcome:
@@ -184,7 +184,7 @@ def error_outcome(path: str | bytes, number: int, options: OpenOptions) -> Outco
     # O_NOFOLLOW reports a link as a loop.
     if options.beneath is None:
         return failed_outcome(path, "link")
-    return Outcome(path, None, None, None, None, "link", "symbolic link in path")
+    return Outcome(os.fsdecode(path), None, None, None, None, "link", "symbolic link in path")
 
 
 class _NotWritten(Exception):
@@ -341,7 +341,7 @@ def transfer(
         there = _there(path, options, after) if total >= READ_SIZE and new is None else THERE
         reason = changes(size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there, new is not None)
         if reason is not None:
-            return Outcome(path, None, size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
+            return Outcome(os.fsdecode(path), None, size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
         if new is not None:
             new.complete(before)
     except _NotWritten as failed:
@@ -354,7 +354,7 @@ def transfer(
         with contextlib.suppress(OSError):
             os.close(descriptor)
     digests = {name: hashers[name].hexdigest() for name in names}
-    return Outcome(path, digests, total, before.st_mtime_ns, before.st_ino, ctime_ns=before.st_ctime_ns)
+    return Outcome(os.fsdecode(path), digests, total, before.st_mtime_ns, before.st_ino, ctime_ns=before.st_ctime_ns)
 
 
 def transfer_content(content: Content, names: Sequence[str], copy: bytes | None = None) -> Outcome:
@@ -363,6 +363,7 @@ def transfer_content(content: Content, names: Sequence[str], copy: bytes | None 
     :param names: official names of the algorithms
     :param copy: path of a new file to write it to; its directory exists
     """
+    name = os.fsdecode(content.name)
     hashers = _hashers(names, 1)
     sinks = [hasher.update for hasher in hashers.values()]
     new = None
@@ -376,11 +377,11 @@ def transfer_content(content: Content, names: Sequence[str], copy: bytes | None 
     except _NotWritten as failed:
         return not_written(copy or b"", failed.error)
     except ValueError as error:
-        return Outcome(content.name, None, None, None, None, "io-error", str(error))
+        return Outcome(name, None, None, None, None, "io-error", str(error))
     finally:
         if new is not None:
             new.close()
-    return Outcome(content.name, {name: hashers[name].hexdigest() for name in names}, size, None, None)
+    return Outcome(name, {one: hashers[one].hexdigest() for one in names}, size, None, None)
 
 
 def transfer_range(
@@ -405,11 +406,11 @@ def transfer_range(
                 total += count
                 on_bytes(count)
     except OSError as error:
-        return failed_outcome(b"", kind_of_error(error.errno or 0, None), error.errno or 0)
+        return failed_outcome("", kind_of_error(error.errno or 0, None), error.errno or 0)
     if total != section.size:
         reason = f"{total} of {section.size} bytes read"
-        return Outcome(b"", None, section.size, None, None, CHANGED, reason)
-    return Outcome(b"", {name: hashers[name].hexdigest() for name in names}, total, None, None)
+        return Outcome("", None, section.size, None, None, CHANGED, reason)
+    return Outcome("", {name: hashers[name].hexdigest() for name in names}, total, None, None)
 
 
 def _hashers(names: Sequence[str], threads: int) -> dict[str, Hasher]:

@@ -152,7 +152,7 @@ class HashFiles:
             links = "refuse" if self.links == "refuse" else "follow"
             for named, outcome in hash_tasks(self._tasks(work, chunk), self.algorithms, 1, links=links):
                 if outcome.ok:
-                    output.write(manifest_line(outcome._replace(path=os.fsencode(named)), self.format))
+                    output.write(manifest_line(outcome._replace(path=named), self.format))
                     receipt.count("ok")
                     receipt.bytes += outcome.size or 0
                 else:
@@ -162,4 +162,5 @@ class HashFiles:
     def _tasks(self, work: WorkFolder, chunk: Chunk) -> Iterator[tuple[str, bytes | Outcome]]:
         for name, *failure in read_listing(work, chunk):
             path = os.path.join(os.fsencode(self.root), os.fsencode(name))
-            yield name, Outcome(path, None, None, None, None, failure[0], failure[1]) if failure else path
+            outcome = Outcome(os.fsdecode(path), None, None, None, None, *failure) if failure else None
+            yield name, outcome or path

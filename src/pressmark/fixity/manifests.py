@@ -43,7 +43,7 @@ def manifest_line(outcome: Outcome, format: str) -> bytes:
         import json  # other formats do not need it
 
         record = {
-            "path": os.fsdecode(outcome.path),
+            "path": outcome.path,
             "size": outcome.size,
             "mtime_ns": outcome.mtime_ns,
             "digests": digests,

@@ -28,7 +28,8 @@ NOT_WRITTEN = "not-written"
 class Outcome(NamedTuple):
     """The digests of a file, or the reason for a failure.
 
-    :ivar path: the path, unchanged; of a copy that cannot be written its own, otherwise that of the source
+    :ivar path: the path, as :func:`os.fsdecode` returns it; of a copy that cannot be written its own, otherwise that of
+        the source
     :ivar digests: lower-case hex digests by algorithm name, in the requested order; :data:`None` for a failure
     :ivar size: bytes read; for a failure the size of the file, if known
     :ivar mtime_ns: modification time, in nanoseconds since 1970, if known
@@ -39,7 +40,7 @@ class Outcome(NamedTuple):
     :ivar number: the ``errno`` of a copy that cannot be written, otherwise 0
     """
 
-    path: str | bytes
+    path: str
     digests: dict[str, str] | None
     size: int | None
     mtime_ns: int | None
@@ -57,6 +58,7 @@ class Outcome(NamedTuple):
 
 def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.stat_result | None = None) -> Outcome:
     """Return the outcome of a file without digests."""
+    path = os.fsdecode(path)
     if status is None:
         return Outcome(path, None, None, None, None, kind, message_of(kind, number))
     return Outcome(path, None, status.st_size, status.st_mtime_ns, status.st_ino, kind, message_of(kind, number))
@@ -65,7 +67,7 @@ def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.sta
 def not_written(copy: str | bytes, error: OSError) -> Outcome:
     """Return the outcome of a file whose copy cannot be written."""
     number = error.errno or 0
-    return Outcome(copy, None, None, None, None, NOT_WRITTEN, error.strerror or str(error), number=number)
+    return Outcome(os.fsdecode(copy), None, None, None, None, NOT_WRITTEN, error.strerror or str(error), number=number)
 
 
 def require_written(outcome: Outcome) -> None:

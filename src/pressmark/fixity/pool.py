@@ -192,16 +192,16 @@ def _run(
     return Run(names, cores, options, read == "sequential", on_event, ledger=ledger, source=source)
 
 
-def _path(item: Item) -> str | bytes:
+def _path(item: Item) -> str:
     """Return the path of an item of the input; a part of a file has none."""
     if isinstance(item, FileRange):
-        return b""
+        return ""
     if isinstance(item, Content):
-        return item.name
-    return item.path if isinstance(item, Outcome) else os.fspath(item)
+        return os.fsdecode(item.name)
+    return item.path if isinstance(item, Outcome) else os.fsdecode(item)
 
 
-def _encoded(item: Item, path: str | bytes) -> Any:
+def _encoded(item: Item, path: str) -> Any:
     """Return ``path`` as bytes; as an empty path if it is invalid, or the item is no file."""
     if isinstance(item, (Content, Outcome)):
         return b""  # the kernel leaves empty paths, which are examined here
@@ -232,7 +232,8 @@ class _Batch:
         self.copies: list[bytes] | None = list(copies[0]) if copies else None
         self.given = given = list(sources)
         if set(map(type, given)) == {bytes}:
-            self.paths = self.encoded = cast(Any, given)
+            self.paths = list(map(os.fsdecode, cast(Any, given)))
+            self.encoded: Any = given
         else:
             self.paths = list(map(_path, given))
             self.encoded = list(map(_encoded, given, self.paths))

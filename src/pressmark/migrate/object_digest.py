@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pressmark.errors import JobError, quoted_path
 from pressmark.fixity import hash_file
 from pressmark.fs.beneath import open_regular
-from pressmark.fs.names import encode_fs
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import SourceError
 
 __all__ = [
@@ -60,7 +60,7 @@ def _escaped_line(name: bytes, digest: str) -> bytes:
     from pressmark.fixity.manifests import manifest_line
     from pressmark.fixity.outcomes import Outcome
 
-    return manifest_line(Outcome(name, {ALGORITHM: digest}, None, None, None), "coreutils")
+    return manifest_line(Outcome(decode_fs(name), {ALGORITHM: digest}, None, None, None), "coreutils")
 
 
 class FileDigests(NamedTuple):

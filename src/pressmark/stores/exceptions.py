@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pressmark.errors import BagError, ObjectError, PressmarkError, StoreError, quoted_path
+from pressmark.errors import BagError, ObjectError, ObjectTypeError, PressmarkError, StoreError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem
 
 __all__ = [
     "SourceError",
+    "SourceTypeError",
     "check_identifier",
     "is_unsafe_name",
     "object_errors",
@@ -39,6 +40,13 @@ class SourceError(PressmarkError):
         super().__init__(kind, reason)
         self.kind = kind
         self.reason = reason
+
+
+class SourceTypeError(SourceError):
+    """A source, or a part of it, of a type that cannot be stored."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("source", reason)
 
 
 # The meaning of an error number for an object, and what to do.
@@ -110,7 +118,8 @@ class object_errors:
         if isinstance(error, OSError):
             raise ObjectError(self._store, self._identifier, *refusal(error)) from error
         if isinstance(error, SourceError):
-            raise ObjectError(self._store, self._identifier, error.kind, error.reason) from error
+            kind = ObjectTypeError if isinstance(error, SourceTypeError) else ObjectError
+            raise kind(self._store, self._identifier, error.kind, error.reason) from error
         if isinstance(error, RecursionError):  # walking a tree is recursive
             reason = "directories are nested too deeply; pack them into one file"
             raise ObjectError(self._store, self._identifier, "source", reason) from None

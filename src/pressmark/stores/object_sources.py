@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from pressmark.errors import quoted, quoted_path
@@ -23,8 +24,8 @@ from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.fs.trees import LINKED, DirectoryEntry, Wanted, scan, scan_beneath, trees
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem
-from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
-from pressmark.stores.objects import ObjectSource
+from pressmark.stores.exceptions import SourceError, SourceTypeError, is_unsafe_name, object_errors
+from pressmark.stores.objects import Data, ObjectSource, SourcePath
 from pressmark.stores.problems import problem
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
     "source_tree",
 ]
 
+# A source, whose mapping may have str as paths too: these are ours.
+AnySource = ObjectSource | Mapping[str, SourcePath | Data] | bytes
 # Of directories that are listed many at a time: larger ones are walked while they are copied.
 _LISTED = Wanted(content="none", entries=256)
 # Bytes of the sources that are copied together, at most: so that the first objects are published soon.
@@ -76,19 +79,24 @@ def require_copied(outcome: Outcome) -> None:
 def check_source(source: object) -> None:
     """Check that a source is a path, or a mapping of names to paths and content, each open file once.
 
+    A ``str`` in a mapping is refused: a message's text, taken for a path, would store a file of this machine.
+
     :raises SourceError: of kind ``source``
     """
     if is_content(source):
-        way_out = "specify a mapping such as {'name.bin': content}, or the path of a file as a string"
-        raise SourceError("source", f"the source is content without a file name; {way_out}")
+        way_out = "specify a mapping such as {'name.bin': content}, or the path of a file"
+        raise SourceTypeError(f"the source is content without a file name; {way_out}")
     if not isinstance(source, Mapping):
         _check_path(source)
         return
     streams: dict[int, str] = {}
     for name, content in source.items():
         if not isinstance(name, str):
-            raise SourceError("source", f"the file name {name!r} is of type {type(name).__name__}; specify a str")
+            raise SourceTypeError(f"the file name {name!r} is of type {type(name).__name__}; specify a str")
         if not is_content(content):
+            if isinstance(content, str):
+                what = f"{quoted_path(name)}: a str, which is neither content nor surely a path"
+                raise SourceTypeError(f"{what}; specify bytes for content, a pathlib.Path for a file or directory")
             _check_path(content)
         elif hasattr(content, "read") and (other := streams.setdefault(id(content), name)) is not name:
             # It can be read once: the second file would be empty.
@@ -99,7 +107,7 @@ def check_source(source: object) -> None:
 def _check_path(source: object) -> None:
     if not isinstance(source, (str, os.PathLike)):
         what = f"the source is of type {type(source).__name__}"
-        raise SourceError("source", f"{what}; specify a path, bytes or an open binary file")
+        raise SourceTypeError(f"{what}; specify a path, or a mapping of file names to content or paths")
     try:
         path = os.fsencode(source)
     except UnicodeEncodeError:
@@ -150,7 +158,7 @@ def select_source(
                 top, encode_fs(name), b"", links == "follow", is_excluded=is_excluded
             ):
                 if entries is None or not os.listdir(path):
-                    selected[decode_fs(inside)] = os.fsdecode(path)
+                    selected[decode_fs(inside)] = Path(os.fsdecode(path))
     return (selected, tuple(excluded)) if excluded else (source, ())
 
 
@@ -168,7 +176,7 @@ class SourceEntry(NamedTuple):
 
 
 def source_entries(
-    source: ObjectSource | bytes, target: bytes, follow: bool, *, deepest: int | None = None
+    source: AnySource, target: bytes, follow: bool, *, deepest: int | None = None
 ) -> Iterator[SourceEntry]:
     """Yield the files and directories of a source, a directory before its content; not a directory that is the source.
 
@@ -207,7 +215,7 @@ def _entries_of(
             yield SourceEntry(name, None, not entries)
 
 
-def plain_entries(sources: Sequence[ObjectSource | bytes], target: bytes) -> list[tuple[list[SourceEntry], int] | None]:
+def plain_entries(sources: Sequence[AnySource], target: bytes) -> list[tuple[list[SourceEntry], int] | None]:
     """Return the entries and the size of each source that is a plain directory, many read in one call; :data:`None` for
     any other.
 
@@ -413,7 +421,7 @@ class SourceCopy:
 
     def __init__(
         self,
-        source: ObjectSource | bytes,
+        source: AnySource,
         target: bytes,
         links: str,
         *,

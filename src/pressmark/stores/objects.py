@@ -17,6 +17,7 @@ __all__ = [
     "ObjectSource",
     "OnEvent",
     "OnProblem",
+    "PathObject",
     "RecordedFiles",
     "RepairStep",
     "SourcePath",
@@ -29,10 +30,11 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 Data = bytes | bytearray | memoryview | Readable
-SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
-#: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
-#: directories to copy, bytes, or open binary files.
-ObjectSource = SourcePath | Mapping[str, SourcePath | Data]
+PathObject = os.PathLike[str] | os.PathLike[bytes]
+SourcePath = str | PathObject
+#: The source of an object: a file, a directory, or a mapping of names in the object to their content: bytes, open
+#: binary files, or files or directories to copy as :class:`pathlib.Path`; no ``str``, which could be either.
+ObjectSource = SourcePath | Mapping[str, PathObject | Data]
 #: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]

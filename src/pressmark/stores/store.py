@@ -158,10 +158,10 @@ class Store(ChangedStore):
     ) -> StoreObject:
         """Store an object atomically.
 
-        :param source: the path of a file or a directory, or a mapping of names in the object to their content: paths
-            of files or directories, :class:`bytes`, or open binary files, which are read to their end. A ``str`` is a
-            path, never content. An empty mapping or directory is an object without files (in OCFL, a version with an
-            empty state); a Vitro store refuses it, because each of its objects is a file
+        :param source: the path of a file or a directory, or a mapping of names in the object to their content:
+            :class:`bytes`, open binary files, which are read to their end, or a :class:`pathlib.Path` of a file or
+            directory; no ``str``, which could be either. An empty mapping or directory is an object without files (in
+            OCFL, a version with an empty state); a Vitro store refuses it, because each of its objects is a file
         :param replace: replace an existing object
         :param copy_mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink if the file
             system supports it, copy otherwise
@@ -172,6 +172,7 @@ class Store(ChangedStore):
             the record of the object, with ``exists_same``. Otherwise an existing object is an error of kind ``exists``
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
+        :raises ObjectTypeError: the source is of another type
         :raises TypeError: the identifier is neither ``str`` nor ``bytes``
         """
         return self._put(id, source, replace, copy_mode, links, exclude, compare)

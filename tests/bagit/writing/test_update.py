@@ -423,7 +423,7 @@ def test_links_to_rewritten_files(tmp_path: Path, link: str) -> None:
     assert validate(bag).ok
     for options in ({"payload": False}, {}, {"add": "md5"}):
         error = refused("symbolic link to 'bag-info.txt'", bag, info={"Title": "y"}, **options)
-        assert os.fsdecode(error.path) == str(bag / link)
+        assert error.path == str(bag / link)
     update(bag, add="md5")
     assert validate(bag).ok
     (bag / link).unlink()

@@ -225,5 +225,5 @@ class VerifiedBag(ArchivedBag):
         if node is None or any(name in needed and name not in digests for name in match.digests):
             # A missing digest must not count as a match.
             message = "was not read; please report this bug"
-            return Outcome(match.path, None, None, None, None, "io-error", message)
-        return Outcome(match.path, digests, node.size, None, None)
+            return Outcome(os.fsdecode(match.path), None, None, None, None, "io-error", message)
+        return Outcome(os.fsdecode(match.path), digests, node.size, None, None)

@@ -114,8 +114,8 @@ class _Packer:
             # Files in /proc have content but size 0.
             reason = f"{total} bytes read from a file of size {size}"
         if reason is not None:
-            return Outcome(task.source, None, size, mtime_ns, before.st_ino, CHANGED, reason)
-        return Outcome(task.source, {}, size, mtime_ns, before.st_ino)
+            return Outcome(os.fsdecode(task.source), None, size, mtime_ns, before.st_ino, CHANGED, reason)
+        return Outcome(os.fsdecode(task.source), {}, size, mtime_ns, before.st_ino)
 
     def _blocks(self, descriptor: int, size: int, stream: DigestStream) -> Iterator[bytes]:
         """Yield the content of a file, and feed it to its digests."""

@@ -337,7 +337,7 @@ class _SmallDirectory(_Directory):
     def _outcomes(self) -> Outcomes:
         files = ((path, facts) for path, facts in self._entries if facts is not None)
         for (path, facts), digests in zip(files, self._digests, strict=True):
-            yield path, Outcome(path, digests, *facts)
+            yield path, Outcome(os.fsdecode(path), digests, *facts)
         self._on_event(ProgressEvent(items=self.preflight.files, bytes=self.preflight.bytes))
 
     def _names(self) -> list[bytes]:

@@ -355,7 +355,7 @@ class _Update:
         def task(match: Match) -> tuple[Match, bytes | Outcome]:
             # Files that are not fetched yet pass through in order.
             if match.path in self._holes:
-                return match, Outcome(match.path, dict(match.digests), None, None, None)
+                return match, Outcome(os.fsdecode(match.path), dict(match.digests), None, None, None)
             return match, inner_path(match)
 
         outcomes = hash_tasks(

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -258,10 +259,10 @@ def _change_line(record: StoreObject) -> str:
 def _source(sources: tuple[bytes, ...]) -> ObjectSource:
     if len(sources) == 1:
         return os.fsdecode(sources[0])
-    named: dict[str, str] = {}
+    named: dict[str, Path] = {}
     for source in sources:
         name = os.fsdecode(os.path.basename(os.path.abspath(source)))
         if name in named:
             raise CallError(f"two SOURCEs have the name {name}; rename one of them")
-        named[name] = os.fsdecode(source)
+        named[name] = Path(os.fsdecode(source))
     return named

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -107,7 +108,7 @@ def update_command(
     if not (added or removed or renamed):
         raise CallError("missing option; specify --add, --remove or --rename")
     provenance = Provenance(message, user, user_address)
-    add = _unique("--add", (pair for text in added for pair in _added(text)))
+    add = _unique("--add", ((name, Path(file)) for text in added for name, file in _added(text)))
     opened = open_store(
         path, kind, layout, identifiers, more=lambda kind: provenance.options(kind) if kind == "ocfl" else {}
     )

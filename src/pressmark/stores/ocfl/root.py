@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
@@ -30,8 +31,8 @@ from pressmark.stores.objects import (
     CopyMode,
     Data,
     ObjectSource,
+    PathObject,
     RecordedFiles,
-    SourcePath,
     StoreObject,
 )
 from pressmark.stores.ocfl.declarations import is_object_name
@@ -124,7 +125,7 @@ class OcflRoot(StorageRoot):
         self,
         id: str | bytes | StoreObject,
         *,
-        add: Mapping[str, SourcePath | Data] | None = None,
+        add: Mapping[str, PathObject | Data] | None = None,
         remove: Sequence[str] = (),
         rename: Mapping[str, str] | None = None,
         base: str | None = None,
@@ -142,8 +143,8 @@ class OcflRoot(StorageRoot):
         Only files in ``add`` are read. If nothing changes, no version is created.
 
         :param id: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :param add: files to add or replace, by logical path: paths, bytes or open binary files; if the path is a
-            directory, all its files are added below the logical path
+        :param add: files to add or replace, by logical path: bytes, open binary files, or a :class:`pathlib.Path` of a
+            file, or of a directory, whose files are added below the logical path; no ``str``, as for :meth:`put`
         :param remove: logical paths of files to remove
         :param rename: new logical paths of files, by old logical path; all files are renamed at once, so two files can
             exchange names
@@ -237,7 +238,7 @@ class OcflRoot(StorageRoot):
             for _name, outcome in copy_files(tasks, ()):
                 require_copied(outcome)
         # As other content that is not in files.
-        return {**source, **{name: os.fsdecode(target) for name, _content, target in tasks}}, "copy"
+        return {**source, **{name: Path(os.fsdecode(target)) for name, _content, target in tasks}}, "copy"
 
     def _attempted(
         self, identifier: str, path: bytes, attempt: Callable[[FoundInventory | None], StoreObject]
