@@ -14,12 +14,15 @@ import pytest
 
 from benchmarks.conftest import Measure
 from pressmark import fixity, jobs
+from pressmark.jobs.chunks import Chunk
+from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.workdir import Job, job_key
 
 WORKERS, CHUNKS = 2, 100
 # What plans the chunks of a job, given its work folder.
-Plan = Callable[[Path], Iterable[jobs.Chunk]]
+Plan = Callable[[Path], Iterable[Chunk]]
 # A job, its plan, and the number of its items; and what measures it.
-Work = tuple[jobs.Job, Plan, int]
+Work = tuple[Job, Plan, int]
 Run = Callable[..., None]
 
 
@@ -27,10 +30,10 @@ Run = Callable[..., None]
 class Nothing:
     """A job whose chunks do nothing."""
 
-    key: str = jobs.job_key("nothing", {})
+    key: str = job_key("nothing", {})
 
-    def run(self, chunk: jobs.Chunk, work: jobs.WorkFolder) -> jobs.Receipt:
-        return jobs.Receipt(chunk.id, self.key, n=1, by_status={"ok": 1})
+    def run(self, chunk: Chunk, work: jobs.WorkFolder) -> Receipt:
+        return Receipt(chunk.id, self.key, n=1, by_status={"ok": 1})
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +71,7 @@ def files(memory: Path, scaled: Callable[[int], int]) -> Work:
 def run(measure: Measure, runner: Callable[[str], Callable[..., Any]], memory: Path) -> Run:
     """Return a function that measures the run of a job, without its plan."""
 
-    def measured(group: str, workers: str, job: jobs.Job, plan: Plan, count: int, unit: str) -> None:
+    def measured(group: str, workers: str, job: Job, plan: Plan, count: int, unit: str) -> None:
         folder, start = memory / "job", runner(workers)
         made: list[jobs.WorkFolder] = []
 
@@ -101,8 +104,8 @@ pytestmark = [
 def test_empty_chunks(run: Run, scaled: Callable[[int], int], workers: str) -> None:
     count = scaled(CHUNKS)
 
-    def plan(_folder: Path) -> Iterator[jobs.Chunk]:
-        return (jobs.Chunk(f"{number:06d}", "nothing", "", number, number + 1, 0) for number in range(count))
+    def plan(_folder: Path) -> Iterator[Chunk]:
+        return (Chunk(f"{number:06d}", "nothing", "", number, number + 1, 0) for number in range(count))
 
     run("run empty chunks", workers, Nothing(), plan, count, "chunks")
 

@@ -123,7 +123,7 @@ def migrated(folder: Path) -> Iterator[Any]:
     for number in range(3):
         store.put(f"b{number}", {"file": folder / "file"})
     plan = migrate.plan(folder / "books", folder / "moved", to="ocfl", layout="0003", work=folder / "work")
-    run = migrate.run(plan, threads=True)
+    run = migrate.run(plan, processes=False)
     assert run.ok
     yield from (plan, plan.options, run, list(run.rows()))
     work = jobs.WorkFolder.open(folder / "work")

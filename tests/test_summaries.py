@@ -87,7 +87,7 @@ def test_migration(tmp_path: Path) -> None:
     html = dataclasses.replace(plan, options=options)._repr_html_()
     assert "<caption>Plan: 2 objects, 2 files, 4 B</caption>" in html
     assert "&lt;b&gt;root (ocfl)" in html
-    run = migrate.run(plan, threads=True)
+    run = migrate.run(plan, processes=False)
     assert repr(run) == f"<Run {str(work)!r}: ok; 2 ok; 4 B>"
     assert "<caption>Run: ok; 2 files, 4 B</caption>" in run._repr_html_()
     unfinished = dataclasses.replace(run, by_status={"ok": 1}, remaining=1, stopped="stop", failed=())

@@ -349,7 +349,7 @@ def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -
 
 def test_rows_of_people() -> None:
     """A row is one line, whatever it contains."""
-    row = migrate.Row("new", "old\n", "p", "t", "copy_failed", error="no\nroom")
+    row = migrate.Entry("new", "old\n", "p", "t", "copy_failed", error="no\nroom")
     assert row_text(row) == "copy_failed 'old\\n' as 'new': no\nroom"
     assert row_text(replace(row, source_id="", id="", error=None)) == "copy_failed 'p': reading or writing failed"
     assert row_text(replace(row, id="old\n", status="ok", error=None)) == "ok 'old\\n': 'p' to 't'"
@@ -574,7 +574,7 @@ def test_going_on_with_other_lists(call: Call, books: Path, first: list[str], th
         (books.parent / name).write_bytes(content.encode())
     call("migrate", "books", "root", *OCFL, *first, "--dry-run")
     plan = migrate.Plan.open(migrate.work_folder(books.parent / "root"))
-    migrate.run(plan, threads=True, stop=lambda: True)
+    migrate.run(plan, processes=False, stop=lambda: True)
     result = call("migrate", "books", "root", *OCFL, *first, *then, "--resume")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1

@@ -19,6 +19,7 @@ from jobs.test_kinds import broken
 from pressmark import bagit, jobs, stores
 from pressmark.bagit.job import ValidateBags
 from pressmark.fixity.job import HashFiles
+from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.run import run_chunk
 from pressmark.stores.job import CheckStore
 from support.implementations import Implementation
@@ -161,7 +162,7 @@ def small_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
     """Run the first chunk of a job, and interrupt it."""
-    assert isinstance(run_chunk(job, next(work.chunks()), work.for_workers(job)), jobs.Receipt)
+    assert isinstance(run_chunk(job, next(work.chunks()), work.for_workers(job)), Receipt)
     raise KeyboardInterrupt
 
 

@@ -37,11 +37,11 @@ def test_every_file_is_described(tmp_path: Path, page: str) -> None:
     source.put("a", tmp_path / "file")
     how = {"to": "pairtree", "move": True, "copy_mode": "copy", "new_ids": tmp_path / "map.tsv"}
     first = migrate.plan(tmp_path / "source", tmp_path / "new", **how)
-    assert migrate.run(first, threads=True).ok
+    assert migrate.run(first, processes=False).ok
     source.put("c", tmp_path / "file")
     second = migrate.catch_up(first)
-    assert migrate.run(second, threads=True).ok
-    assert migrate.verify(second, threads=True).ok
+    assert migrate.run(second, processes=False).ok
+    assert migrate.verify(second, processes=False).ok
     found = set(os.listdir(first.work)) | set(os.listdir(second.work))
     assert {"copied.jsonl", "removal", "map.jsonl", "migrated.jsonl", "verify-1"} < found
     assert found - set(re.findall(r"`([\w.-]+)[/`]", prose(DOCS / page))) == set()

@@ -83,12 +83,7 @@ OTHERWISE = {
     ("pressmark.compare.Comparison", "identifiers"),  # their number
     ("pressmark.migrate.Plan", "mode"),  # how files were copied, as in the rows of a run
     ("pressmark.migrate.Entry", "mode"),
-    ("pressmark.migrate.PlanEntry", "mode"),
-    ("pressmark.migrate.Row", "mode"),
     ("pressmark.jobs.WorkFolder.at", "on_progress"),  # of chunks that run in other processes
-    ("pressmark.jobs.run_dask", "on_progress"),
-    ("pressmark.jobs.run_executor", "on_progress"),
-    ("pressmark.jobs.run_local", "on_progress"),
     ("pressmark.layouts.Vitro.object_path", "filename"),
     ("pressmark.stores.StoredObject", "identifier"),  # nobody constructs it
     ("pressmark.stores.BagFolder", "identifiers"),  # where the identifiers of bags come from

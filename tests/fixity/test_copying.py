@@ -62,7 +62,7 @@ def test_every_size(implementation: Implementation, tmp_path: Path, mode: str, r
     outcomes = copied(wanted, ("sha512", "md5"), mode=mode, read=read, threads=3)
     for size, (number, source, target), outcome in zip(SIZES, wanted, outcomes, strict=True):
         data = content(number, size)
-        assert outcome.path == source
+        assert outcome.path == os.fsdecode(source)
         assert Path(os.fsdecode(target)).read_bytes() == data
         assert outcome.digests == {name: expected(data, name) for name in ("sha512", "md5")}
         assert (outcome.size, outcome.mtime_ns) == (size, os.stat(source).st_mtime_ns)
@@ -120,7 +120,7 @@ def test_originals_that_fail(tmp_path: Path, mode: str) -> None:
     given = [paths[0], *(str(tmp_path / "s" / name) for name in names), paths[1]]
     outcomes = copied(jobs(given, tmp_path / "t"), ("md5",), mode=mode)
     assert [outcome.kind for outcome in outcomes] == [None, "link", "fifo", "directory", "missing", None]
-    assert [outcome.path for outcome in outcomes] == list(map(os.fsencode, given))
+    assert [outcome.path for outcome in outcomes] == given
     assert sorted(os.listdir(tmp_path / "t")) == ["00000-10", "00001-20"]
 
 
@@ -194,14 +194,14 @@ def test_copies_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for mode in ("copy", "hardlink"):
         for names in (("md5",), ()):
             first, failed, last = copied(wanted, names, mode=mode)
-            assert (first.ok, first.path, last.ok) == (True, wanted[0][1], True)
+            assert (first.ok, first.path, last.ok) == (True, os.fsdecode(wanted[0][1]), True)
             assert failed == Outcome(
-                os.fsencode(mine), None, None, None, None, "not-written", "File exists", number=errno.EEXIST
+                os.fsdecode(mine), None, None, None, None, "not-written", "File exists", number=errno.EEXIST
             )
             require_written(first)
             with pytest.raises(FileExistsError) as raised:
                 require_written(failed)
-            assert raised.value.filename == os.fsencode(mine)
+            assert raised.value.filename == os.fsdecode(mine)
             for name in ("00000-10", "00002-30"):
                 (tmp_path / "t" / name).unlink()
     assert mine.read_bytes() == b"mine"
@@ -319,10 +319,10 @@ def test_content(implementation: Implementation, tmp_path: Path, mode: str | Non
     for number, outcome in found:
         if isinstance(sources[number], bytes):
             data: bytes | None = content(0, 200_000)
-            assert outcome.path == sources[number]
+            assert outcome.path == os.fsdecode(sources[number])
         else:
             data = next(data for one, data in given if one is sources[number])
-            assert outcome.path == sources[number].name
+            assert outcome.path == os.fsdecode(sources[number].name)
         assert outcome.digests == (None if data is None else {"md5": expected(data, "md5")})
         if data is not None and mode is not None:
             assert (tmp_path / "t" / str(number)).read_bytes() == data
@@ -338,7 +338,7 @@ def test_content_that_cannot_be_written(tmp_path: Path) -> None:
     """Content never overwrites a file."""
     (tmp_path / "t").write_bytes(b"mine")
     ((_key, outcome),) = copy_files([("key", Content(b"other"), os.fsencode(tmp_path / "t"))], ("md5",))
-    assert (outcome.kind, outcome.path) == ("not-written", os.fsencode(tmp_path / "t"))
+    assert (outcome.kind, outcome.path) == ("not-written", str(tmp_path / "t"))
     assert (tmp_path / "t").read_bytes() == b"mine"
 
 

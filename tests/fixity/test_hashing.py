@@ -451,12 +451,12 @@ def test_virtual_files(implementation: Implementation) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
 def test_names_are_bytes(implementation: Implementation, tmp_path: Path) -> None:
-    """Names that are not UTF-8 work as text and as bytes, and are returned as given."""
+    """Names that are not UTF-8 work as text and as bytes, and are returned as text."""
     name = os.path.join(os.fsencode(tmp_path), b"\xff\xfe\n")
     with open(name, "wb") as file:
         file.write(b"abc")
     paths = [name, os.fsdecode(name)] * 10
-    assert [(o.path, o.ok) for o in hash_files(paths, ["md5"], threads=2)] == [(path, True) for path in paths]
+    assert [(o.path, o.ok) for o in hash_files(paths, ["md5"], threads=2)] == [(paths[1], True)] * 20
 
 
 @pytest.mark.parametrize("read", ["parallel", "sequential"])

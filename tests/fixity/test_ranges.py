@@ -109,7 +109,7 @@ def test_checksums_of_archives(implementation: Implementation, parts: Parts) -> 
 
 def test_outcomes_pass_through(implementation: Implementation, parts: Parts) -> None:
     """Outcomes among the ranges keep their places, and progress counts bytes."""
-    known = Outcome(b"known", {"sha512": "00"}, 1, None, None)
+    known = Outcome("known", {"sha512": "00"}, 1, None, None)
     events: list[object] = []
     given = [known, parts.ranges[-1], known]
     outcomes = list(hash_ranges(parts.descriptor, given, ["sha512"], 2, events.append))

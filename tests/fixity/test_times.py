@@ -112,7 +112,7 @@ def test_stores(implementation: Implementation, files: Path, tmp_path: Path, kin
     source.put("a:all", files)
     target = None if kind == "pairtree" else "0002"
     plan = migrate.plan(tmp_path / "source", tmp_path / "to", to=kind, layout=target)
-    assert migrate.run(plan, threads=True).by_status == {"ok": 4}
+    assert migrate.run(plan, processes=False).by_status == {"ok": 4}
     assert stores.open(tmp_path / "to").check().ok
     again = migrate.plan(tmp_path / "source", tmp_path / "to", to=kind, layout=target, work=tmp_path / "again")
-    assert set(migrate.run(again, threads=True).by_status) <= {"exists_same"}
+    assert set(migrate.run(again, processes=False).by_status) <= {"exists_same"}

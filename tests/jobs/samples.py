@@ -9,8 +9,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pressmark import jobs
-from pressmark.jobs import Chunk, Receipt, WorkFolder
+from pressmark.jobs import WorkFolder
+from pressmark.jobs.chunks import Chunk
+from pressmark.jobs.receipts import Receipt
+from pressmark.jobs.workdir import Job, job_key
 
 
 def plan(count: int) -> list[Chunk]:
@@ -32,7 +34,7 @@ class Numbers:
 
     @property
     def key(self) -> str:
-        return jobs.job_key("numbers", {"factor": self.factor})
+        return job_key("numbers", {"factor": self.factor})
 
     def roots(self) -> tuple[str, ...]:
         return ()
@@ -86,7 +88,7 @@ class UnsendableError(Exception):
         super().__init__(f"{chunk}: {why}")
 
 
-def work_folder(folder: Path, count: int, job: jobs.Job | None = None, **orders: str) -> WorkFolder:
+def work_folder(folder: Path, count: int, job: Job | None = None, **orders: str) -> WorkFolder:
     """Create a work folder of ``count`` chunks; ``c003="kill"`` selects a fault for chunk 003."""
     work = WorkFolder.create(folder, job or Numbers(), plan(count), {"factor": getattr(job, "factor", 1)})
     for chunk, what in orders.items():

@@ -62,7 +62,7 @@ def test_a_run_and_the_same_on_the_local_pool(tmp_path: Path, client: Any) -> No
     local = work_folder(tmp_path / "local", 12)
     summary = jobs.run_dask(Numbers(), work, client)
     assert summary.ok
-    assert summary[:6] == jobs.run_local(Numbers(), local, 2, threads=True)[:6]
+    assert summary[:6] == jobs.run_local(Numbers(), local, 2, processes=False)[:6]
     check_numbers(work, 12)
     receipts, others = ([(one.chunk, one.n, one.sha256) for one in folder.receipts()] for folder in (work, local))
     assert receipts == others
@@ -146,7 +146,7 @@ def test_a_killed_scheduler(tmp_path: Path) -> None:
         assert 0 < done < 8
     finally:
         (work.path / "go").touch()
-    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, threads=True).ok
+    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, processes=False).ok
     check_numbers(work, 8)
 
 

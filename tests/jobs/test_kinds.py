@@ -15,6 +15,7 @@ import pressmark
 from pressmark import bagit, fixity, jobs, stores
 from pressmark.errors import JobError
 from pressmark.jobs import Summary, WorkFolder
+from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.run import run_chunk
 from pressmark.stores.registry import store_class
 from support.implementations import Implementation
@@ -23,7 +24,7 @@ from support.implementations import Implementation
 def finished(folder: Path, job: Any, chunks: Any, **options: Any) -> tuple[WorkFolder, Summary]:
     """Plan and run a job."""
     work = WorkFolder.create(folder, job, chunks, job.parameters())
-    return work, jobs.run_local(job, work, 2, threads=True, **options)
+    return work, jobs.run_local(job, work, 2, processes=False, **options)
 
 
 def outputs(work: WorkFolder) -> list[bytes]:
@@ -66,9 +67,9 @@ def test_hashing(tmp_path: Path, format: str, implementation: Implementation) ->
     assert len(list(work.chunks())) == 7
     assert (summary.n, summary.errors, summary.by_status) == (32, 1, {"dangling-link": 1, "ok": 31})
     assert failures(work) == [{"status": "dangling-link", "path": "nowhere", "message": "dangling symbolic link"}]
-    root = os.fsencode(tmp_path / "tree")
+    root = tmp_path / "tree"
     expected = b"".join(
-        fixity.manifest_line(outcome._replace(path=os.path.relpath(os.fsencode(outcome.path), root)), format)
+        fixity.manifest_line(outcome._replace(path=os.path.relpath(outcome.path, root)), format)
         for outcome in fixity.hash_files(fixity.walk(root), job.algorithms)
         if outcome.ok
     )
@@ -98,7 +99,7 @@ def test_a_damaged_listing(tmp_path: Path) -> None:
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"))
     listing = work.path / "files.jsonl"
     listing.write_bytes(listing.read_bytes()[:-5])
-    summary = jobs.run_local(job, work, 1, threads=True)
+    summary = jobs.run_local(job, work, 1, processes=False)
     assert "files.jsonl is damaged at byte" in summary.failed[0].reason
 
 
@@ -248,7 +249,7 @@ def test_jobs_use_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         work = WorkFolder.create(tmp_path / f"work{number}", job, chunks())
         started.clear()
         for chunk in work.chunks():
-            assert isinstance(run_chunk(job, chunk, work.for_workers(job)), jobs.Receipt)
+            assert isinstance(run_chunk(job, chunk, work.for_workers(job)), Receipt)
         # Another one at work besides ours.
         assert len(started) <= 1, job
 

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import pressmark
-from pressmark import jobs
 from support.processes import PACKAGE
 
 GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
@@ -115,16 +114,6 @@ def test_dask(tmp_path: Path) -> None:
     ) as cluster:
         out = run_script(tmp_path, "script", code, cluster.scheduler_address)
     assert out.startswith("Summary(chunks=1, done=1, n=1, bytes=1, errors=0, by_status={'ok': 1}")
-
-
-def test_a_custom_job(tmp_path: Path) -> None:
-    """The class works as a job."""
-    job = done_here("own")["CountBytes"]()
-    (tmp_path / "list").write_bytes(b"a\nbb\n")
-    work = jobs.WorkFolder.create(tmp_path / "work", job, [jobs.Chunk("000", "lines", str(tmp_path / "list"), 0, 5, 5)])
-    assert jobs.run_local(job, work, 1, threads=True).n == 2
-    receipt = next(work.receipts())
-    assert work.output_path(receipt.output or "").read_bytes() == b"1\n2\n"
 
 
 class Frame:

@@ -10,18 +10,19 @@ import textwrap
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pressmark import jobs
-from pressmark.errors import JobError
-from pressmark.jobs import Receipt, WorkFolder, executors
+from pressmark import Progress, fixity, jobs
+from pressmark.errors import Cancelled, JobError
+from pressmark.jobs import WorkFolder, executors
 from pressmark.threads import resolve_threads
 from support.processes import PACKAGE
 
-from .samples import Numbers, check_numbers, plan, work_folder
+from .samples import Numbers, check_numbers, work_folder
 
 TESTS = Path(__file__).parents[1]
 
@@ -30,15 +31,18 @@ TESTS = Path(__file__).parents[1]
 def test_a_run(tmp_path: Path, threads: bool) -> None:
     """All chunks are done, reported when they finish, and not done again."""
     work = work_folder(tmp_path / "work", 12)
-    seen: list[Receipt] = []
-    summary = jobs.run_local(Numbers(), work, 2, threads, on_receipt=seen.append)
+    seen: list[int] = []
+    progress = Progress(lambda now: seen.append(now.done))
+    summary = jobs.run_local(Numbers(), work, 2, processes=not threads, progress=progress)
     assert summary.ok
     assert summary[:6] == (12, 12, 120, 120, 0, {"ok": 120})
-    assert {one.chunk for one in seen} == {chunk.id for chunk in plan(12)}
-    assert ({one.pid for one in seen} == {os.getpid()}) is threads
+    assert (seen[0], seen[-1], progress.bytes, progress.failed) == (0, 120, summary.bytes, 0)
+    assert set(seen) >= set(range(0, 121, 10))
+    assert ({one.pid for one in work.receipts()} == {os.getpid()}) is threads
     check_numbers(work, 12)
-    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, True, on_receipt=seen.append) == summary
-    assert len(seen) == 12
+    seen.clear()
+    assert jobs.run_local(Numbers(), work.path, 2, processes=False, progress=progress) == summary
+    assert seen == [120]
 
 
 @pytest.mark.parametrize(("chunks", "share"), [(1, 6), (2, 3), (9, 2)])
@@ -81,10 +85,9 @@ def test_several_killed_workers(tmp_path: Path) -> None:
 def test_the_second_attempt_is_alone(tmp_path: Path, threads: bool) -> None:
     """A chunk that failed for a moment runs again after all others, with nothing beside it."""
     work = work_folder(tmp_path / "work", 12, c001="busy", c002="busy")
-    seen: list[str] = []
-    summary = jobs.run_local(Numbers(), work, 2, threads, on_receipt=lambda receipt: seen.append(receipt.chunk))
-    assert summary.ok
-    assert sorted(seen[-2:]) == ["001", "002"]
+    assert jobs.run_local(Numbers(), work, 2, processes=not threads).ok
+    ended = {one.chunk: os.stat(work.path / f"receipts/{one.chunk}.json").st_mtime_ns for one in work.receipts()}
+    assert sorted(sorted(ended, key=ended.__getitem__)[-2:]) == ["001", "002"]
     check_numbers(work, 12)
 
 
@@ -123,14 +126,14 @@ def test_a_chunk_that_kills(tmp_path: Path) -> None:
     assert [(one.chunk, one.kind) for one in summary.failed] == [("004", "lost")]
     assert (summary.done, summary.n, summary.ok) == (11, 110, False)
     (work.path / "do-004").unlink()
-    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
     check_numbers(work, 12)
 
 
 def test_failing_chunks(tmp_path: Path) -> None:
     """Temporary errors are retried up to the limit; permanent errors are not; the other chunks are done."""
     work = work_folder(tmp_path / "work", 5, c001="busy", c002="eio", c003="bad")
-    summary = jobs.run_local(Numbers(), work, 1, threads=True)
+    summary = jobs.run_local(Numbers(), work, 1, processes=False)
     assert {one.chunk: (one.kind, one.reason) for one in summary.failed} == {
         "002": ("OSError", "[Errno 5] the disk fails"),
         "003": ("UnsendableError", "003: of no use"),
@@ -143,7 +146,7 @@ def test_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The logger of the package has the beginning and end of a run, and each chunk that failed."""
     work = work_folder(tmp_path / "work", 3, c000="busy", c001="bad")
     with caplog.at_level("INFO", "pressmark"):
-        jobs.run_local(Numbers(), work, 1, threads=True)
+        jobs.run_local(Numbers(), work, 1, processes=False)
     assert [(one.levelname, one.message.removeprefix(f"{work.path}: ")) for one in caplog.records] == [
         ("INFO", "started, workers: 1"),
         ("WARNING", "chunk 000: [Errno 5] the disk fails; retrying"),
@@ -162,17 +165,17 @@ def test_errors_do_not_come_back_as_exceptions(tmp_path: Path) -> None:
 def test_max_errors(tmp_path: Path) -> None:
     """After more errors than allowed, no new chunk begins."""
     work = work_folder(tmp_path / "work", 20, c001="bad", c002="bad")
-    summary = jobs.run_local(Numbers(), work, 1, threads=True, window=1, max_errors=1)
+    summary = jobs.run_local(Numbers(), work, 1, processes=False, window=1, max_errors=1)
     assert (summary.stopped, summary.done, len(summary.failed)) == ("max_errors", 1, 2)
-    assert jobs.run_local(Numbers(), work, 1, threads=True, max_errors=2).done == 18
+    assert jobs.run_local(Numbers(), work, 1, processes=False, max_errors=2).done == 18
 
 
 def test_stop(tmp_path: Path) -> None:
     """After a stop, no new chunk begins, and running chunks finish."""
     work = work_folder(tmp_path / "work", 20)
-    seen: list[Receipt] = []
+    progress = Progress()
     summary = jobs.run_local(
-        Numbers(), work, 1, threads=True, window=1, on_receipt=seen.append, stop=lambda: len(seen) >= 3
+        Numbers(), work, 1, processes=False, window=1, progress=progress, stop=lambda: progress.done >= 30
     )
     assert (summary.stopped, summary.done, summary.ok) == ("stop", 3, False)
 
@@ -181,7 +184,7 @@ def test_stop(tmp_path: Path) -> None:
 def test_invalid_arguments(tmp_path: Path, arguments: dict[str, Any]) -> None:
     """Invalid arguments are refused in advance."""
     with pytest.raises(ValueError, match="expected"):
-        jobs.run_local(Numbers(), work_folder(tmp_path / "work", 1), threads=True, **arguments)
+        jobs.run_local(Numbers(), work_folder(tmp_path / "work", 1), processes=False, **arguments)
 
 
 class Watched(Executor):
@@ -246,14 +249,15 @@ SCRIPT = """
 import signal
 import sys
 from pathlib import Path
-from pressmark import jobs
+from pressmark import Progress, jobs
 from jobs.samples import Numbers
 
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     work = jobs.WorkFolder.open(sys.argv[1])
     try:
-        print(jobs.run_local(Numbers(), work, int(sys.argv[2]), on_receipt=lambda _: print("done", flush=True)).ok)
+        progress = Progress(lambda now: now.done and print("done", flush=True))
+        print(jobs.run_local(Numbers(), work, int(sys.argv[2]), progress=progress).ok)
     except KeyboardInterrupt:
         print("interrupted")
         sys.exit(130)
@@ -303,7 +307,7 @@ def test_a_killed_scheduler(tmp_path: Path) -> None:
     done = work.summary().done
     assert 0 < done < 8
     (work.path / "go").touch()
-    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, threads=True).ok
+    assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, processes=False).ok
     check_numbers(work, 8)
 
 
@@ -343,7 +347,7 @@ def test_an_interrupted_scheduler(tmp_path: Path, what: str) -> None:
     (work.path / "go").touch()
     with work.held():
         pass
-    assert jobs.run_local(Numbers(), work, 2, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 2, processes=False).ok
     check_numbers(work, 30)
 
 
@@ -351,10 +355,10 @@ def test_an_interrupted_chunk_in_this_thread(tmp_path: Path) -> None:
     """A single chunk runs in the calling thread, and an interrupt ends it."""
     work = work_folder(tmp_path / "work", 1, c000="interrupt")
     with pytest.raises(KeyboardInterrupt):
-        jobs.run_local(Numbers(), work, 2, threads=True)
+        jobs.run_local(Numbers(), work, 2, processes=False)
     assert work.summary().done == 0
     (work.path / "do-000").unlink()
-    assert jobs.run_local(Numbers(), work, 2, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 2, processes=False).ok
     check_numbers(work, 1)
 
 
@@ -362,26 +366,21 @@ def test_an_interrupted_chunk_in_this_thread(tmp_path: Path) -> None:
 def test_an_interrupted_executor(tmp_path: Path, twice: bool) -> None:
     """After an interrupt, running chunks are completed and no other begins; a second interrupt does not wait."""
     work = work_folder(tmp_path / "work", 8, c001="slow")
-    interrupts: list[str] = []
+    then = partial(os.kill, os.getpid(), signal.SIGINT) if twice else (work.path / "go").touch
+    later = threading.Timer(0.5, then)
 
-    def on_receipt(receipt: Receipt) -> None:
-        if receipt.chunk == "000":
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 10:
             until((work.path / "began-001").exists)
-            interrupts.append(receipt.chunk)
+            later.start()
             raise KeyboardInterrupt
-
-    def on_progress(_items: int, _nbytes: int) -> None:
-        if interrupts and twice:
-            raise KeyboardInterrupt
-        if interrupts:
-            (work.path / "go").touch()
 
     with ThreadPoolExecutor(2) as executor:
         with pytest.raises(KeyboardInterrupt):
-            jobs.run_executor(Numbers(), work, executor, 2, window=1, on_receipt=on_receipt, on_progress=on_progress)
+            jobs.run_executor(Numbers(), work, executor, 2, window=1, progress=Progress(interrupt))
         assert [receipt.chunk for receipt in work.receipts()] == (["000"] if twice else ["000", "001"])
         (work.path / "go").touch()
-    assert jobs.run_local(Numbers(), work, 2, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 2, processes=False).ok
     check_numbers(work, 8)
 
 
@@ -392,15 +391,39 @@ def test_progress_within_a_chunk(tmp_path: Path, threads: bool, chunks: int) -> 
     work = work_folder(tmp_path / "work", chunks, **{f"c{number:03d}": "reports" for number in range(chunks)})
     seen: list[tuple[int, int]] = []
 
-    def on_progress(items: int, nbytes: int) -> None:
-        seen.append((items, nbytes))
-        if items == 3 * chunks:
+    def on_change(progress: Progress) -> None:
+        seen.append((progress.done, progress.bytes))
+        if progress.done == 3 * chunks:
             (work.path / "go").touch()
 
-    assert jobs.run_local(Numbers(), work, 2, threads, on_progress=on_progress).ok
+    assert jobs.run_local(Numbers(), work, 2, processes=not threads, progress=Progress(on_change)).ok
     assert (3 * chunks, 30 * chunks) in seen
     check_numbers(work, chunks)
     assert not list(work.path.glob("output/.*"))
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_cancelled_run(tmp_path: Path, threads: bool) -> None:
+    """A run that its caller cancels ends as after Ctrl-C, and can be continued."""
+    work = work_folder(tmp_path / "work", 12)
+    progress = Progress(lambda now: now.done and now.cancel())
+    with pytest.raises(Cancelled):
+        jobs.run_local(Numbers(), work, 2, processes=not threads, progress=progress)
+    assert 1 <= len(list(work.receipts())) < 12
+    assert jobs.run_local(Numbers(), work.path, 2, processes=not threads).ok
+    check_numbers(work, 12)
+
+
+def test_a_work_folder_is_made_and_continued(tmp_path: Path) -> None:
+    """The path of a work folder suffices: the run in it is planned or continued, and one of another job refused."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_bytes(b"1")
+    job = fixity.HashFiles(str(tmp_path / "tree"), ("md5",))
+    first = jobs.run_local(job, tmp_path / "work", processes=False)
+    assert (first.ok, first.n) == (True, 1)
+    assert jobs.run_local(job, tmp_path / "work", processes=False) == first
+    with pytest.raises(JobError, match="different job or parameters"):
+        jobs.run_local(fixity.HashFiles(str(tmp_path / "tree"), ("sha1",)), tmp_path / "work", processes=False)
 
 
 def test_a_script_without_a_guard(tmp_path: Path) -> None:

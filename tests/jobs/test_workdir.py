@@ -18,9 +18,9 @@ import pytest
 
 from pressmark import jobs
 from pressmark.errors import JobError
-from pressmark.jobs import Chunk, Receipt, WorkFolder
-from pressmark.jobs.chunks import LEAST, PARTS, SMALL, ChunkBuilder
-from pressmark.jobs.receipts import FailedChunk
+from pressmark.jobs import WorkFolder
+from pressmark.jobs.chunks import LEAST, PARTS, SMALL, Chunk, ChunkBuilder
+from pressmark.jobs.receipts import FailedChunk, Receipt
 from pressmark.jobs.run import run_chunk, unseen
 from support.processes import PACKAGE
 
@@ -106,7 +106,7 @@ def test_other_parameters(tmp_path: Path) -> None:
     """A run is not continued with other parameters, and the error names them."""
     work = work_folder(tmp_path / "work", 2)
     with pytest.raises(JobError, match="a different job or parameters"):
-        jobs.run_local(Numbers(2), work, 1, threads=True)
+        jobs.run_local(Numbers(2), work, 1, processes=False)
     with pytest.raises(JobError, match=r"started with different parameters \(factor\)"):
         work.check(Numbers(2), {"factor": 2})
     assert not os.listdir(work.path / "output")
@@ -151,7 +151,7 @@ def test_damaged_receipts_do_not_count(tmp_path: Path) -> None:
     for text in damaged:
         path.write_bytes(text)
         assert work.receipt("000") is None, text
-    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
     check_numbers(work, 1)
 
 
@@ -161,7 +161,7 @@ def test_a_receipt_without_its_output(tmp_path: Path) -> None:
     done(work, 2)
     next((work.path / "output").glob("001.*")).unlink()
     assert [chunk.id for chunk in work.remaining()] == ["001"]
-    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
     check_numbers(work, 2)
 
 
@@ -173,7 +173,7 @@ def test_a_receipt_of_another_run(tmp_path: Path) -> None:
         work = work_folder(tmp_path / name, 2)
         (work.path / "receipts" / "000.json").write_bytes((other.path / "receipts" / f"{chunk}.json").read_bytes())
         with pytest.raises(JobError, match="receipt of another run"):
-            jobs.run_local(Numbers(), work, 1, threads=True)
+            jobs.run_local(Numbers(), work, 1, processes=False)
 
 
 def test_a_chunk_that_is_done_twice(tmp_path: Path) -> None:
@@ -274,11 +274,11 @@ def test_leftovers_are_removed(tmp_path: Path) -> None:
         for name in orphans:
             (work.path / folder / name).write_bytes(b"{")
     (work.path / "output" / "000.0123456789ab.txt").write_bytes(b"half of it")
-    assert jobs.run_local(Numbers(), work, 1, threads=True, stop=lambda: True).stopped == "stop"
+    assert jobs.run_local(Numbers(), work, 1, processes=False, stop=lambda: True).stopped == "stop"
     # Its worker may be alive, and about to write its receipt.
     assert os.listdir(work.path / "output") == ["000.0123456789ab.txt"]
     assert os.listdir(work.path / "receipts") == []
-    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
     check_numbers(work, 2)
 
 
@@ -317,10 +317,10 @@ def test_two_schedulers(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
         with pytest.raises(JobError, match=rf"in use by process {process.pid} on "):
-            jobs.run_local(Numbers(), work, 1, threads=True)
+            jobs.run_local(Numbers(), work, 1, processes=False)
         assert os.listdir(work.path / "receipts") == []
         process.kill()
-    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
 
 
 def test_a_scheduler_on_another_machine(tmp_path: Path) -> None:
@@ -328,9 +328,9 @@ def test_a_scheduler_on_another_machine(tmp_path: Path) -> None:
     work = work_folder(tmp_path / "work", 1)
     (work.path / "driver.lock").write_text('["elsewhere", 12]')
     with pytest.raises(JobError, match=r"in use by process 12 on elsewhere; .+ remove driver.lock if"):
-        jobs.run_local(Numbers(), work, 1, threads=True)
+        jobs.run_local(Numbers(), work, 1, processes=False)
     (work.path / "driver.lock").unlink()
-    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
 
 
 def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,11 +344,11 @@ def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fcntl, "flock", refuse)
     with work.held():
         with pytest.raises(JobError, match="in use by process"):
-            jobs.run_local(Numbers(), WorkFolder.open(work.path), 1, threads=True)
+            jobs.run_local(Numbers(), WorkFolder.open(work.path), 1, processes=False)
         with work.held():
             pass
     (work.path / "driver.lock").write_text(json.dumps([os.uname().nodename, 2**22 + 1]))
-    assert jobs.run_local(Numbers(), work, 1, threads=True).ok
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
 
 
 # --- what workers access ------------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def test_workers_without_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert failed.reason.startswith("worker on ")
     assert os.listdir(work.path / "output") == []
     with pytest.raises(JobError, match="the run needs this directory"):
-        jobs.run_local(Rooted(), work, 1, threads=True)
+        jobs.run_local(Rooted(), work, 1, processes=False)
     with Elsewhere(1) as pool, pytest.raises(JobError, match=r"worker on .+ does not see the work folder"):
         jobs.run_executor(Numbers(), work, pool, 1)
     assert os.listdir(work.path / "receipts") == []

@@ -49,7 +49,7 @@ class Case:
         self.pristine, self.work = folder / "pristine", folder / "destination.migration"
         self.next = Path(f"{self.work}-2")
         store = make(kind, self.source, OLD, folder / "given")
-        assert migrate.run(migrate.plan(self.source, self.destination, to="ocfl", layout="0003"), threads=True).ok
+        assert migrate.run(migrate.plan(self.source, self.destination, to="ocfl", layout="0003"), processes=False).ok
         shutil.copytree(self.destination, self.pristine)
         later = {name: versions if kind == "ocfl" else versions[-1:] for name, versions in LATER.items()}
         for identifier, versions in later.items():
@@ -68,10 +68,10 @@ class Case:
         """Catch up, or resume a catch-up."""
         work = migrate.work_folder(self.destination)
         if migrate.state(work) == "begun":
-            return migrate.resume(work, threads=True)
+            return migrate.resume(work, processes=False)
         finished = migrate.finished_folder(self.destination)
         assert finished is not None
-        return migrate.run(migrate.catch_up(finished, work=work), threads=True)
+        return migrate.run(migrate.catch_up(finished, work=work), processes=False)
 
     def root(self) -> OcflRoot:
         return cast(OcflRoot, stores.open(self.destination))

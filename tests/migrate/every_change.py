@@ -51,9 +51,9 @@ class Case:
         remaining = self.work / "remaining.txt"
         state = migrate.state(self.work)
         if state == "begun" or (state == "finished" and not remaining.read_bytes()):
-            return migrate.resume(self.work, threads=True)
+            return migrate.resume(self.work, processes=False)
         ids = remaining if state == "finished" else None
-        return migrate.run(migrate.plan(self.source, self.destination, ids=ids, **self.options), threads=True)
+        return migrate.run(migrate.plan(self.source, self.destination, ids=ids, **self.options), processes=False)
 
     def look(self, where: str) -> None:
         """Check both stores before any cleaning."""

@@ -71,8 +71,8 @@ def warnings(plan: migrate.Plan) -> list[dict[str, Any]]:
     return listed(Path(plan.work) / "warnings.jsonl")
 
 
-def known_rows(plan: migrate.Plan) -> list[migrate.Row]:
-    return [migrate.Row.parse(line) for line in (Path(plan.work) / "known.jsonl").read_bytes().splitlines()]
+def known_rows(plan: migrate.Plan) -> list[migrate.Entry]:
+    return [migrate.Entry.parse(line) for line in (Path(plan.work) / "known.jsonl").read_bytes().splitlines()]
 
 
 def targets(plan: migrate.Plan) -> dict[str, str]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from pressmark import migrate
 from pressmark.migrate.entry import ROW_KEYS, Entry
 
 TEXTS = st.text() | st.binary().map(lambda data: data.decode("utf-8", "surrogateescape"))
@@ -82,8 +81,3 @@ def test_what_is_no_entry(line: bytes) -> None:
     """Also an entry of an earlier format, without the state of the object."""
     with pytest.raises(ValueError, match=r"Entry|mapping|Expecting"):
         Entry.parse(line + b"\n")
-
-
-def test_both_public_names() -> None:
-    """A line of a plan and a row are one class."""
-    assert migrate.PlanEntry is migrate.Row is Entry is Entry

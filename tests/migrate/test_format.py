@@ -256,7 +256,7 @@ def this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_plan_is_carried_out(pairtree: Path, tmp_path: Path) -> None:
     folder = Folder(pairtree, tmp_path / "root").planned()
     assert migrate.state(folder.path) == "planned"
-    run = migrate.run(folder.path, threads=True)
+    run = migrate.run(folder.path, processes=False)
     assert run.ok
     assert contents(tmp_path / "root") == contents(pairtree)
 
@@ -266,19 +266,19 @@ def test_a_killed_run_is_resumed(pairtree: Path, tmp_path: Path, done: int) -> N
     folder = Folder(pairtree, tmp_path / "root").begun(done)
     before = [path.read_bytes() for path in sorted((folder.path / "output").iterdir())]
     options = migrate.make_options(pairtree, tmp_path / "root", to="ocfl", layout="0003")
-    run = migrate.resume(folder.path, options=options, threads=True)
+    run = migrate.resume(folder.path, options=options, processes=False)
     assert run.ok
     assert statuses(run) == ["ok"] * 3
     # Finished chunks are not repeated.
     assert [path.read_bytes() for path in sorted((folder.path / "output").iterdir())][:done] == before
     assert contents(tmp_path / "root") == contents(pairtree)
-    assert migrate.verify(folder.path, threads=True).ok
+    assert migrate.verify(folder.path, processes=False).ok
 
 
 def test_a_run_that_was_killed_while_it_removed_sources(pairtree: Path, tmp_path: Path) -> None:
     before = contents(pairtree)
     folder = Folder(pairtree, tmp_path / "root", move=True).removing()
-    run = migrate.resume(folder.path, threads=True)
+    run = migrate.resume(folder.path, processes=False)
     assert run.ok
     assert contents(tmp_path / "root") == before
     assert contents(pairtree) == {}
@@ -286,15 +286,15 @@ def test_a_run_that_was_killed_while_it_removed_sources(pairtree: Path, tmp_path
 
 def test_a_finished_run(pairtree: Path, tmp_path: Path) -> None:
     folder = Folder(pairtree, tmp_path / "root").finished()
-    assert migrate.resume(folder.path, threads=True).ok
-    assert migrate.verify(folder.path, threads=True).by_status == {"ok": 3}
+    assert migrate.resume(folder.path, processes=False).ok
+    assert migrate.verify(folder.path, processes=False).by_status == {"ok": 3}
     assert migrate.work_folder(tmp_path / "root") == f"{folder.path}-2"
     assert migrate.report(folder.path, tmp_path / "rows.csv").done.objects == 3
     stores.open(pairtree).put("obj4", {"data.txt": tmp_path / "file-source-0"})
     plan = migrate.catch_up(folder.path)
     assert (plan.objects, plan.unchanged) == (1, 3)
-    assert migrate.run(plan, threads=True).by_status == {"ok": 1}
-    assert sum(migrate.verify(plan, threads=True).by_status.values()) == 4
+    assert migrate.run(plan, processes=False).by_status == {"ok": 1}
+    assert sum(migrate.verify(plan, processes=False).by_status.values()) == 4
 
 
 def test_a_run_that_has_begun_is_not_cleared(pairtree: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -315,7 +315,7 @@ def test_another_format_is_refused(pairtree: Path, tmp_path: Path) -> None:
     written(folder.path / "run.json", {**run, "format": 0, "version": "0.0.7"})
     before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
     with pytest.raises(JobError, match=r"0\.0\.7"):
-        migrate.resume(folder.path, threads=True)
+        migrate.resume(folder.path, processes=False)
     assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
 
 
@@ -326,7 +326,7 @@ def test_an_option_that_is_absent_has_its_default(pairtree: Path, tmp_path: Path
         pairtree, tmp_path / "root", to="ocfl", layout="0003", move=True, drop_empty_directories=True
     )
     with pytest.raises(MigrationError, match="drop empty directories was off, now on"):
-        migrate.resume(folder.path, options=options, threads=True)
+        migrate.resume(folder.path, options=options, processes=False)
 
 
 def test_a_plan_whose_run_has_not_begun_is_replaced(pairtree: Path, tmp_path: Path) -> None:
@@ -348,9 +348,9 @@ STAGES: dict[str, Callable[[Folder], Folder]] = {
     "finished": Folder.finished,
 }
 CALLS: dict[str, Callable[[Folder], object]] = {
-    "run": lambda folder: migrate.run(folder.path, threads=True),
-    "resume": lambda folder: migrate.resume(folder.path, threads=True),
-    "verify": lambda folder: migrate.verify(folder.path, threads=True),
+    "run": lambda folder: migrate.run(folder.path, processes=False),
+    "resume": lambda folder: migrate.resume(folder.path, processes=False),
+    "verify": lambda folder: migrate.verify(folder.path, processes=False),
     "catch up": lambda folder: migrate.catch_up(folder.path),
     "report": lambda folder: migrate.report(folder.path, folder.path.parent / "rows.csv"),
 }
@@ -390,7 +390,7 @@ def test_a_catch_up_with_an_earlier_format(pairtree: Path, tmp_path: Path) -> No
     """A run whose earlier run is of an earlier format."""
     folder = Folder(pairtree, tmp_path / "root").finished()
     plan = migrate.catch_up(folder.path)
-    assert migrate.run(plan, threads=True).ok
+    assert migrate.run(plan, processes=False).ok
     record = json.loads((folder.path / "plan.json").read_bytes())
     del record["ids_sha256"]
     written(folder.path / "plan.json", record)

@@ -85,7 +85,7 @@ WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 def moved(source: Path, to: str, target: Path, **how: object) -> tuple[migrate.Run, dict[str, Entry]]:
     plan = migrate.plan(source, target, to=to, **{"move": True, **how})  # type: ignore[arg-type]
-    run = migrate.run(plan, threads=True)
+    run = migrate.run(plan, processes=False)
     return run, {row.source_id: row for row in run.rows()}
 
 

@@ -20,6 +20,8 @@ import pytest
 
 from pressmark import jobs, layout, migrate
 from pressmark.errors import JobError, MigrationError, ReportError
+from pressmark.jobs.chunks import Chunk
+from pressmark.jobs.receipts import Receipt
 from pressmark.migrate.entry import ROW_KEYS, SOURCE_KEPT, Entry
 from pressmark.migrate.execution.run_result import FIRST, Outcome, Summary, outcome_of, summarize
 from pressmark.migrate.job import Migrate
@@ -37,7 +39,7 @@ MARKUP = "<script>alert('x')</script>&amp;"
 HOSTILE = f"a\u202eb{MARKUP}\n{{{{ 7 * 7 }}}}"
 
 
-def row(identifier: str, status: str = "ok", **more: Any) -> migrate.Row:
+def row(identifier: str, status: str = "ok", **more: Any) -> migrate.Entry:
     """Return a row as a run writes it."""
     good = status in migrate.GOOD
     given: dict[str, Any] = {
@@ -56,10 +58,10 @@ def row(identifier: str, status: str = "ok", **more: Any) -> migrate.Row:
         "host": "node1",
         "entries": "00.11",
     }
-    return migrate.Row(**{"id": identifier, "source_id": identifier, "status": status, **given, **more})
+    return migrate.Entry(**{"id": identifier, "source_id": identifier, "status": status, **given, **more})
 
 
-def finished(folder: Path, rows: Iterable[migrate.Row], state: str = "finished", **plan: Any) -> Path:
+def finished(folder: Path, rows: Iterable[migrate.Entry], state: str = "finished", **plan: Any) -> Path:
     """Write the work folder of a finished run with these rows."""
     work = folder / "root.migration"
     work.mkdir()
@@ -74,10 +76,10 @@ def finished(folder: Path, rows: Iterable[migrate.Row], state: str = "finished",
     given = {"objects": written, "files": 2 * written, "bytes": 1000 * written, "chunks": 1, "mode": "copy", **plan}
     write_record(str(work / "plan.json"), migrate.Plan(str(work), options, **given).record())
     (work / "entries.jsonl").write_bytes(b"\n\n")
-    chunks = [jobs.Chunk(f"00000{number}", "objects", "entries.jsonl", number, number + 1, 1) for number in range(2)]
+    chunks = [Chunk(f"00000{number}", "objects", "entries.jsonl", number, number + 1, 1) for number in range(2)]
     folder_of_chunks = jobs.WorkFolder.create(work, Migrate(options), chunks)
     for chunk, seconds in zip(chunks, (60, 15), strict=True):
-        folder_of_chunks.write_receipt(jobs.Receipt(chunk.id, folder_of_chunks.job_key, seconds=seconds))
+        folder_of_chunks.write_receipt(Receipt(chunk.id, folder_of_chunks.job_key, seconds=seconds))
     (work / "remaining.txt").write_text("a\n")
     if state == "finished":
         write_record(str(work / "finished.json"), {})
@@ -142,7 +144,7 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
     """All rows as they are."""
     path = reported(finished(tmp_path, ROWS), name)
     data = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
-    assert [migrate.Row.parse(line) for line in data.splitlines()] == ROWS
+    assert [migrate.Entry.parse(line) for line in data.splitlines()] == ROWS
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz"])
@@ -197,7 +199,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert len(pyarrow.parquet.read_table(reported(finished_again(tmp_path, []), "rows.parquet"))) == 0
 
 
-def finished_again(folder: Path, rows: Sequence[migrate.Row]) -> Path:
+def finished_again(folder: Path, rows: Sequence[migrate.Entry]) -> Path:
     inside = folder / "again"
     inside.mkdir()
     return finished(inside, rows)
@@ -224,12 +226,12 @@ def test_rows_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
     plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003")
     migrate.report(plan, tmp_path / "none.jsonl")
     assert (tmp_path / "none.jsonl").read_bytes() == b""
-    migrate.run(plan, threads=True)
+    migrate.run(plan, processes=False)
     Path(plan.work, "finished.json").unlink()
     Path(plan.work, "rows.jsonl").write_bytes(b"old")
     summary = migrate.report(plan.work, tmp_path / "rows.jsonl")
     assert summary.whole.objects == 2
-    found = [migrate.Row.parse(line).id for line in (tmp_path / "rows.jsonl").read_bytes().splitlines()]
+    found = [migrate.Entry.parse(line).id for line in (tmp_path / "rows.jsonl").read_bytes().splitlines()]
     assert sorted(found) == ["a1", "b2"]
 
 
@@ -450,7 +452,7 @@ def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_verdicts(tmp_path: Path, rows: list[migrate.Row], kind: str, words: str) -> None:
+def test_verdicts(tmp_path: Path, rows: list[migrate.Entry], kind: str, words: str) -> None:
     """The verdict is one plain sentence, and positive only if every object is migrated."""
     outcome = outcome_of(finished(tmp_path, rows))
     verdict = verdict_of(outcome, summarize(outcome.lines()))
@@ -475,10 +477,10 @@ def test_verdict_of_a_verification_of_several_runs(tmp_path: Path) -> None:
     """The verification of a catch-up includes the objects of earlier runs."""
     source = made(tmp_path / "source", ["a1", "b2"])
     first = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003")
-    migrate.run(first, threads=True)
+    migrate.run(first, processes=False)
     second = migrate.catch_up(first)
-    migrate.run(second, threads=True)
-    stopped = migrate.verify(second, threads=True, stop=lambda: True)
+    migrate.run(second, processes=False)
+    stopped = migrate.verify(second, processes=False, stop=lambda: True)
     verdict = verdict_of(outcome_of(stopped), Summary())
     assert verdict.word == "Not finished"
     assert verdict.text.startswith("2 objects of 2 have not been read again in the destination yet.")
@@ -488,15 +490,15 @@ def test_verdict_of_a_verification_of_several_runs(tmp_path: Path) -> None:
 def test_the_page_of_a_verification(tmp_path: Path) -> None:
     """The page of a verification names the objects that changed since their migration."""
     source = made(tmp_path / "source", ["a1", "b2"])
-    migrate.run(migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003"), threads=True)
+    migrate.run(migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003"), processes=False)
     work = tmp_path / "root.migration"
-    verified = migrate.verify(work, threads=True)
+    verified = migrate.verify(work, processes=False)
     page = page_of(verified)
     assert "2 objects were read again in the destination. All of them are as migrated." in page.text
     [file] = (path for path in (tmp_path / "root").glob("**/a1/v1/content/data.txt"))
     file.chmod(0o644)
     file.write_bytes(b"CONTENT")
-    page = page_of(migrate.verify(work, threads=True))
+    page = page_of(migrate.verify(work, processes=False))
     assert "Needs attention" in page.text
     assert "digest_mismatch: 1 object" in page.text
     assert "the object in the destination is damaged" in page.text

@@ -59,7 +59,7 @@ def test_a_folder_of_a_team(tmp_path: Path, source: Path) -> None:
         plan(source, shared / "new")
     os.chmod(shared / "new.migration", 0o2775)
     found = plan(source, shared / "new")
-    assert migrate.run(found, threads=True, workers=1).complete
+    assert migrate.run(found, processes=False, workers=1).complete
 
 
 @needs_users

@@ -46,7 +46,7 @@ def root(source: Path, tmp_path: Path) -> OcflRoot:
 
 
 def ran(plan: migrate.Plan) -> tuple[migrate.Run, dict[str, Entry]]:
-    run = migrate.run(plan, threads=True)
+    run = migrate.run(plan, processes=False)
     return run, {row.source_id: row for row in run.rows()}
 
 
@@ -75,7 +75,7 @@ def test_one_version_of_each_object(root: OcflRoot, tmp_path: Path, to: str) -> 
     assert contents(tmp_path / "new") == {name: VERSIONS[name][1] for name in ("three", "two")}
     assert rows["three"].error == f"not migrated, not supported by stores of kind {to}: 2 other versions"
     assert rows["two"].error == f"not migrated, not supported by stores of kind {to}: 1 older version"
-    assert migrate.verify(run.plan, threads=True).by_status == {"ok": 2, "source_missing": 1}
+    assert migrate.verify(run.plan, processes=False).by_status == {"ok": 2, "source_missing": 1}
     assert (Path(run.work) / "remaining.txt").read_text() == "one\n"
 
 
@@ -111,7 +111,7 @@ def test_a_run_is_resumed_with_its_version_only(root: OcflRoot, tmp_path: Path) 
     plan = migrate.plan(root.root, tmp_path / "new", to="pairtree", version="v1")
     others = migrate.make_options(root.root, tmp_path / "new", to="pairtree", version="v2")
     with pytest.raises(MigrationError, match=r"different options: version was 'v1', now 'v2'; use the same"):
-        migrate.resume(plan, options=others, threads=True)
+        migrate.resume(plan, options=others, processes=False)
 
 
 # --- catching up ------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_a_run_is_resumed_with_its_user_only(source: Path, tmp_path: Path) -> No
     ):
         others = migrate.make_options(source, tmp_path / "new", **how, destination_options=given)
         with pytest.raises(MigrationError) as caught:
-            migrate.resume(plan, options=others, threads=True)
+            migrate.resume(plan, options=others, processes=False)
         assert f"different options: {words}; use the same" in str(caught.value)
 
 
@@ -260,7 +260,7 @@ def test_removed_and_renamed_files_store_nothing(source: Path, tmp_path: Path) -
     )
     run, _rows = ran(migrate.catch_up(f"{tmp_path}/new.migration-2"))
     assert contents(tmp_path / "new") == {"aa1": {"two/four": b"4"}}
-    assert migrate.verify(run.plan, threads=True).ok
+    assert migrate.verify(run.plan, processes=False).ok
 
 
 def test_an_object_with_another_algorithm(source: Path, tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_an_unfinished_version_is_finished(
     assert {one.kind for one in root.check().problems} & {"version-unfinished"}
     if change:
         put_tree.put("aa1", given_tree(tmp_path / "third", {"three": b"3"}), replace=True)
-    run = migrate.resume(migrate.work_folder(tmp_path / "new"), threads=True)
+    run = migrate.resume(migrate.work_folder(tmp_path / "new"), processes=False)
     assert run.ok
     assert not [one for one in root.check(digests=True).problems if one.severity == "error"]
     states = [{"one": b"1"}, {"one": b"1", "two": b"2"}, *([{"three": b"3"}] if change else [])]
@@ -353,7 +353,7 @@ def test_later_versions_are_added(root: OcflRoot, tmp_path: Path, move: bool) ->
     target = stores.OcflRoot(tmp_path / "new")
     assert {name: target.get(name).inventory for name in VERSIONS} == before
     assert not [one for one in target.check(digests=True).problems if one.severity == "error"]
-    assert migrate.verify(run.plan, threads=True).ok
+    assert migrate.verify(run.plan, processes=False).ok
     assert {one.id for one in root.objects()} == ({"three"} if move else set(VERSIONS))
 
 

@@ -234,7 +234,7 @@ def move(kind: str, folder: Path, fault: DiskFault) -> Iterator[Step]:
         remove.remove_source = remove_stopped
         # A copy, so that a file of the source is not that of the destination.
         plan = migrate.plan(source, new, to="pairtree", move=True, copy_mode="copy")
-        return migrate.run(plan, threads=True).ok
+        return migrate.run(plan, processes=False).ok
 
     def step(number: int) -> bool:
         for path in (source, new, work):
@@ -245,7 +245,7 @@ def move(kind: str, folder: Path, fault: DiskFault) -> Iterator[Step]:
         is_done = endings is None or endings[0].status == FINISHED
         for is_resumed in (False, True):
             if is_resumed and not is_done and migrate.state(work) == "begun":
-                migrate.resume(work, threads=True)
+                migrate.resume(work, processes=False)
             found: dict[str, list[bytes]] = {"x": [], "y": []}
             for path in (source, new):
                 with contextlib.suppress(PressmarkError):  # a destination that is no store yet

@@ -70,9 +70,9 @@ assert root.check(digests=True).problems == []
 pairtree = stores.create("pairtree", folder / "pairtree")
 pairtree.put("info:abc", given / "a")
 plan = migrate.plan(folder / "pairtree", folder / "target", to="ocfl", layout="0003")
-assert migrate.run(plan, threads=True).ok
+assert migrate.run(plan, processes=False).ok
 pairtree.put("info:abc", given / "new", replace=True)
-assert migrate.run(migrate.catch_up(plan), threads=True).by_status == {"ok": 1}
+assert migrate.run(migrate.catch_up(plan), processes=False).by_status == {"ok": 1}
 target = stores.open(folder / "target")
 assert list(target.get("info:abc").inventory["versions"]) == ["v1", "v2"]
 assert state(target)["info:abc"] == {"new": NEW}

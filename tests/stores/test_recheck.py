@@ -472,4 +472,4 @@ def test_bags_of_a_job(tmp_path: Path, folder: BagFolder) -> None:
     folder.delete("abc")
     folder.put("b", tmp_path / "new", replace=True)
     (Path(folder.root) / "c/data/f").unlink()
-    assert jobs.run_local(job, work, 1, threads=True).by_status == {"gone": 1, "ok": 1, "wrong": 1}
+    assert jobs.run_local(job, work, 1, processes=False).by_status == {"gone": 1, "ok": 1, "wrong": 1}

@@ -85,8 +85,8 @@ def move(source: Path, destination: Path, progress: pressmark.Progress) -> migra
 
 def later(work: Path) -> bool:
     """Migrate what changed since a run, and read all objects again."""
-    run = migrate.run(migrate.catch_up(work, verify="copy"), threads=True)
-    return run.ok and migrate.verify(run.plan, threads=True).ok
+    run = migrate.run(migrate.catch_up(work, verify="copy"), processes=False)
+    return run.ok and migrate.verify(run.plan, processes=False).ok
 
 
 def choose(ids: Iterable[str]) -> Comparison:

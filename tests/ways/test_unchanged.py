@@ -80,10 +80,10 @@ def files_of(top: Path) -> dict[bytes, bytes]:
 def test_a_catch_up_sees_every_change(to: str, change: str, tmp_path: Path, implementation: Any) -> None:
     top = make_source("pairtree", tmp_path / "source")
     plan = migrate.plan(tmp_path / "source", tmp_path / "new", to=to, layout=LAYOUTS.get(to))
-    assert migrate.run(plan, threads=True).by_status == {"ok": 2}
+    assert migrate.run(plan, processes=False).by_status == {"ok": 2}
     {**CHANGES, **HARMLESS}[change](top)
     later = migrate.catch_up(plan)
-    done = migrate.run(later, threads=True)
+    done = migrate.run(later, processes=False)
     assert done.ok
     if change in CHANGES:
         assert (later.objects, done.by_status) == (1, {"ok": 1})
@@ -96,11 +96,11 @@ def test_a_catch_up_sees_every_change(to: str, change: str, tmp_path: Path, impl
 def test_a_catch_up_sees_empty_directories(to: str, tmp_path: Path, implementation: Any) -> None:
     top = make_source("pairtree", tmp_path / "source")
     plan = migrate.plan(tmp_path / "source", tmp_path / "new", to=to)
-    assert migrate.run(plan, threads=True).ok
+    assert migrate.run(plan, processes=False).ok
     (top / "empty").mkdir()
     later = migrate.catch_up(plan)
     assert later.objects == 1
-    assert migrate.run(later, threads=True).ok
+    assert migrate.run(later, processes=False).ok
     last = migrate.catch_up(later)
     assert (last.objects, last.unchanged) == (0, 2)
     (top / "empty").rmdir()
@@ -110,10 +110,10 @@ def test_a_catch_up_sees_empty_directories(to: str, tmp_path: Path, implementati
 def test_hard_links_of_our_own_are_no_change(tmp_path: Path, implementation: Any) -> None:
     top = make_source("pairtree", tmp_path / "source")
     plan = migrate.plan(tmp_path / "source", tmp_path / "new", to="pairtree", copy_mode="hardlink")
-    assert migrate.run(plan, threads=True).ok
+    assert migrate.run(plan, processes=False).ok
     assert (migrate.catch_up(plan).objects, (top / "top.txt").stat().st_nlink) == (0, 2)
     moved = migrate.plan(tmp_path / "source", tmp_path / "other", to="pairtree", copy_mode="hardlink", move=True)
-    assert migrate.run(moved, threads=True).ok
+    assert migrate.run(moved, processes=False).ok
     assert not top.exists()
 
 
@@ -138,7 +138,7 @@ def test_a_source_that_changed_is_not_removed(
         return before(*arguments)
 
     monkeypatch.setattr(remove, "remove_source", changed_before)
-    done = migrate.run(plan, threads=True)
+    done = migrate.run(plan, processes=False)
     if change in CHANGES:
         assert top.exists()
         assert not done.ok

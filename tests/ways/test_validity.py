@@ -104,7 +104,7 @@ INVALID: dict[str, dict[str, Callable[[Path], None]]] = {
 def migrated(store: Path, kind: str, to: str) -> migrate.Run:
     layout = {"layout": "0004"} if to == "ocfl" else {}
     plan = migrate.plan(store, store.parent / f"to-{to}", to=to, source_kind=kind, **layout)
-    return migrate.run(plan, threads=True)
+    return migrate.run(plan, processes=False)
 
 
 CASES = [(kind, way) for kind, ways in INVALID.items() for way in ways]

@@ -58,7 +58,7 @@ class ValidateBags:
 
     @property
     def key(self) -> str:
-        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
+        """The key of the job: see :func:`~pressmark.jobs.workdir.job_key`."""
         return job_key("validate-bags", self.parameters())
 
     def plan(

@@ -66,7 +66,7 @@ class HashFiles:
 
     @property
     def key(self) -> str:
-        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
+        """The key of the job: see :func:`~pressmark.jobs.workdir.job_key`."""
         return job_key("hash-files", self.parameters())
 
     def roots(self) -> tuple[str, ...]:

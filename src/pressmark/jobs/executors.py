@@ -23,8 +23,9 @@ from typing import Any, Protocol, Self
 import pressmark.threads
 from pressmark.errors import JobError
 from pressmark.jobs.receipts import Summary
-from pressmark.jobs.run import OnReceipt, RunOptions, Stop, run
+from pressmark.jobs.run import RunOptions, RunProgress, Stop, run
 from pressmark.jobs.workdir import Job, OnProgress, WorkFolder
+from pressmark.progress_event import Progress
 from pressmark.threads import resolve_threads
 
 __all__ = ["DaskClient", "Processes", "dask_client", "run_dask", "run_executor", "run_local"]
@@ -56,13 +57,12 @@ class DaskClient(Protocol):
 
 def run_local(
     job: Job,
-    work: WorkFolder,
+    work: WorkFolder | str | os.PathLike[str],
     workers: int | None = None,
-    threads: bool = False,
     *,
+    processes: bool = True,
     window: int = 4,
-    on_receipt: OnReceipt | None = None,
-    on_progress: OnProgress | None = None,
+    progress: Progress | None = None,
     max_errors: int | None = None,
     stop: Stop | None = None,
 ) -> Summary:
@@ -71,48 +71,48 @@ def run_local(
     A killed worker process is replaced and its chunk repeated. Worker processes import the main script, so a script
     must call this below ``if __name__ == "__main__":``.
 
+    :param job: such as :class:`pressmark.fixity.HashFiles`
+    :param work: the work folder of the run: its path, to continue the run in it, or to plan one; or from
+        :meth:`WorkFolder.create <pressmark.jobs.WorkFolder.create>`, to choose the chunks
     :param workers: number of workers; :data:`None` for one per core
-    :param threads: use threads of this process: equally fast for jobs that wait for disks or run native code, without
-        the 0.2 seconds that processes take to start
+    :param processes: run the chunks in processes; :data:`False` for threads of this process: equally fast for jobs that
+        wait for disks or run native code, without the 0.2 seconds that processes take to start
     :param window: chunks submitted at a time, per worker
-    :param on_receipt: called with each receipt, in the calling thread
-    :param on_progress: called about twice per second with the number and total size of items that the running chunks
-        have processed
+    :param progress: items and bytes done, in chunks that are complete and those that run
     :param max_errors: stop when more items or chunks than this have failed in this call
     :param stop: called several times a second; no chunk is submitted after it has returned :data:`True`
-    :raises JobError: the run cannot start or continue, or another scheduler is running it
+    :raises JobError: the run cannot start or continue, another scheduler is running it, or the work folder is of
+        another job
     :raises KeyboardInterrupt: immediately, and the next run repeats the running chunks; with several threads, after the
         running chunks have ended, or at the second interrupt
     """
-    options = RunOptions(
-        window=window, on_receipt=on_receipt, on_progress=on_progress, max_errors=max_errors, stop=stop
-    )
+    work = _folder(job, work)
+    options = _options(work, window, progress, max_errors, stop)
     count = resolve_threads(workers)
     busy = sum(1 for _chunk in islice(work.remaining(), max(2, count)))
-    if threads and min(count, busy) < 2:
+    if not processes and min(count, busy) < 2:
         # More chunks would run before the first receipt is read.
         options["window"] = min(1, window)
-        return _run(job, work, _Inline(on_progress), 1, options)
-    if threads:
+        return _run(job, work, _Inline(options["progress"]), 1, options)
+    if not processes:
         executor = ThreadPoolExecutor(count, "pressmark-job")
         try:
             return _run(job, work, executor, count, options)
         finally:
             executor.shutdown(cancel_futures=True)
     share = max(1, resolve_threads(None) // max(1, min(count, busy)))
-    with Processes(count, type(job).__module__, share) as processes:
-        return run(job, work, processes, count, renew=processes.renew, interrupt=processes.interrupt, **options)
+    with Processes(count, type(job).__module__, share) as pool:
+        return run(job, work, pool, count, renew=pool.renew, interrupt=pool.interrupt, **options)
 
 
 def run_executor(
     job: Job,
-    work: WorkFolder,
+    work: WorkFolder | str | os.PathLike[str],
     executor: Executor,
     workers: int,
     *,
     window: int = 4,
-    on_receipt: OnReceipt | None = None,
-    on_progress: OnProgress | None = None,
+    progress: Progress | None = None,
     max_errors: int | None = None,
     stop: Stop | None = None,
 ) -> Summary:
@@ -123,21 +123,19 @@ def run_executor(
     :param window: as for :func:`run_local`; so are all parameters from here on
     :raises JobError: the run cannot start or continue, the executor broke, or another scheduler is running it
     """
-    options = RunOptions(
-        window=window, on_receipt=on_receipt, on_progress=on_progress, max_errors=max_errors, stop=stop
-    )
+    work = _folder(job, work)
+    options = _options(work, window, progress, max_errors, stop)
     return _run(job, work, executor, workers, options)
 
 
 def run_dask(
     job: Job,
-    work: WorkFolder,
+    work: WorkFolder | str | os.PathLike[str],
     client: DaskClient,
     workers: int | None = None,
     *,
     window: int = 4,
-    on_receipt: OnReceipt | None = None,
-    on_progress: OnProgress | None = None,
+    progress: Progress | None = None,
     max_errors: int | None = None,
     stop: Stop | None = None,
 ) -> Summary:
@@ -152,10 +150,23 @@ def run_dask(
     :raises JobError: the run cannot start or continue, the Dask scheduler was lost, or another scheduler is running it
     """
     executor = _Dask(client)
-    options = RunOptions(
-        window=window, on_receipt=on_receipt, on_progress=on_progress, max_errors=max_errors, stop=stop
-    )
+    work = _folder(job, work)
+    options = _options(work, window, progress, max_errors, stop)
     return _run(job, work, executor, executor.workers() if workers is None else workers, options)
+
+
+def _folder(job: Job, work: WorkFolder | str | os.PathLike[str]) -> WorkFolder:
+    """Return the work folder of a run: the given one, the one at a path, or a new one there."""
+    if isinstance(work, WorkFolder):
+        return work
+    return WorkFolder.open(work) if WorkFolder.exists(work) else WorkFolder.create(work, job)
+
+
+def _options(
+    work: WorkFolder, window: int, progress: Progress | None, max_errors: int | None, stop: Stop | None
+) -> RunOptions:
+    counted = None if progress is None else RunProgress(progress, work.summary())
+    return RunOptions(window=window, progress=counted, max_errors=max_errors, stop=stop)
 
 
 def _run(job: Job, work: WorkFolder, executor: Executor, workers: int, options: RunOptions) -> Summary:
@@ -170,8 +181,8 @@ def _run(job: Job, work: WorkFolder, executor: Executor, workers: int, options: 
 class _Inline(Executor):
     """The calling thread: an interrupt ends its chunk at once."""
 
-    def __init__(self, on_progress: OnProgress | None) -> None:
-        self._on_progress = on_progress
+    def __init__(self, progress: RunProgress | None) -> None:
+        self._on_progress: OnProgress = (lambda _items, _bytes: None) if progress is None else progress.set_running
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()

@@ -10,15 +10,16 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from time import monotonic
 from typing import TypedDict, Unpack
 
-from pressmark.errors import JobError
+from pressmark.errors import Cancelled, JobError
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.locks import host
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
 from pressmark.jobs.workdir import NONCE, REPORT_EVERY, Job, OnProgress, WorkerFolder, WorkFolder
+from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.version import __version__
 
-__all__ = ["OnReceipt", "RunOptions", "Stop", "run", "run_chunk", "unseen"]
+__all__ = ["RunOptions", "RunProgress", "Stop", "run", "run_chunk", "unseen"]
 
 POLL = 0.2  # seconds between checks whether to stop
 # Errors that may be temporary: an unreachable server, a busy disk.
@@ -32,18 +33,46 @@ _LOG = logging.getLogger(__name__)
 # Without a handler, Python would print warnings to stderr.
 logging.getLogger("pressmark").addHandler(logging.NullHandler())
 
-#: Called with the receipt of each finished chunk.
-OnReceipt = Callable[[Receipt], object]
 #: Asked between chunks: :data:`True` ends the run.
 Stop = Callable[[], bool]
+
+
+class RunProgress:
+    """Turns receipts, and the progress of chunks that run, into the progress of a run.
+
+    :param progress: of the caller
+    :param done: the totals of the chunks that have a receipt
+    """
+
+    def __init__(self, progress: Progress, done: Summary) -> None:
+        self._progress = progress
+        self._done = ProgressEvent(items=done.n, bytes=done.bytes, failed=done.errors)
+        self._running = (0, 0)  # items and bytes
+        self._report()
+
+    def add(self, receipt: Receipt) -> None:
+        """Report a chunk that is done."""
+        self._done = self._done.plus(receipt.n, receipt.bytes, receipt.errors)
+        # The chunk runs no more.
+        items, nbytes = self._running
+        self._running = (max(0, items - receipt.n), max(0, nbytes - receipt.bytes))
+        self._report()
+
+    def set_running(self, items: int, nbytes: int) -> None:
+        """Report what the chunks that run have done."""
+        if (items, nbytes) != self._running:
+            self._running = (items, nbytes)
+            self._report()
+
+    def _report(self) -> None:
+        self._progress(self._done.plus(*self._running))
 
 
 class RunOptions(TypedDict, total=False):
     """The options of a run: see :func:`pressmark.jobs.run_local`."""
 
     window: int
-    on_receipt: OnReceipt | None
-    on_progress: OnProgress | None
+    progress: RunProgress | None
     max_errors: int | None
     stop: Stop | None
 
@@ -68,6 +97,7 @@ def run(
     :param interrupt: ends the running chunks; without it, an interrupted run waits for their end
     :raises JobError: the run cannot start or continue, or another scheduler is running it
     :raises KeyboardInterrupt: once the running chunks have ended; a second one is raised at once
+    :raises Cancelled: likewise, by the progress
     :raises ValueError: an option is out of range
     """
     scheduler = _Scheduler(job, work, executor, workers, renew, interrupt, **options)
@@ -94,8 +124,7 @@ class _Scheduler:
         renew: Callable[[], object],
         interrupt: Callable[[], object] | None,
         window: int = 4,
-        on_receipt: OnReceipt | None = None,
-        on_progress: OnProgress | None = None,
+        progress: RunProgress | None = None,
         max_errors: int | None = None,
         stop: Stop | None = None,
     ) -> None:
@@ -110,8 +139,7 @@ class _Scheduler:
         self._limit = window * workers
         self._renew = renew
         self._interrupt = interrupt
-        self._on_receipt = on_receipt
-        self._on_progress = on_progress
+        self._progress = progress
         self._max_errors = max_errors
         self._stop = stop
         self._flying: dict[Future[Receipt | FailedChunk], Chunk] = {}
@@ -126,6 +154,7 @@ class _Scheduler:
 
         :raises JobError: the run cannot continue
         :raises KeyboardInterrupt: once the running chunks have ended; a second one is raised at once
+        :raises Cancelled: likewise
         """
         self._folder = self._work.for_workers(self._job)
         try:
@@ -133,7 +162,9 @@ class _Scheduler:
             self._is_alone = True
             if self._again:
                 self._run(iter(self._again), 1)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Cancelled) as ended:
+            if isinstance(ended, Cancelled):
+                self._progress = None  # it would cancel again
             if self._interrupt is not None:
                 self._interrupt()
             else:
@@ -175,9 +206,9 @@ class _Scheduler:
             self._finish(self._flying.pop(future), future)
         if self._max_errors is not None and self._errors > self._max_errors:
             self._halt("max_errors")
-        if self._on_progress is not None and monotonic() - self._reported >= REPORT_EVERY:
+        if self._progress is not None and monotonic() - self._reported >= REPORT_EVERY:
             done = [self._work.progress(chunk.id) for chunk in self._flying.values()]
-            self._on_progress(sum(items for items, _ in done), sum(nbytes for _, nbytes in done))
+            self._progress.set_running(sum(items for items, _ in done), sum(nbytes for _, nbytes in done))
             self._reported = monotonic()
 
     def _finish(self, chunk: Chunk, future: Future[Receipt | FailedChunk]) -> None:
@@ -201,8 +232,8 @@ class _Scheduler:
         if isinstance(outcome, Receipt):
             self._errors += outcome.errors
             _LOG.debug("%s: chunk %s done, %d items", self._work.path, chunk.id, outcome.n)
-            if self._on_receipt is not None:
-                self._on_receipt(outcome)
+            if self._progress is not None:
+                self._progress.add(outcome)
         elif outcome.fatal:
             self._give_up(JobError(str(self._work.path), outcome.reason))
         elif outcome.retryable:

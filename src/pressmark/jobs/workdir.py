@@ -155,20 +155,24 @@ class WorkFolder:
         cls,
         path: str | os.PathLike[str],
         job: Job,
-        chunks: Iterable[Chunk],
+        chunks: Iterable[Chunk] | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> WorkFolder:
         """Create the work folder of a run, and write its plan.
 
         :param path: a new directory, or an existing one without a run; it may contain the listings of the chunks
-        :param chunks: consumed after the directory is created
-        :param parameters: parameters of the run, as JSON values, for display and error messages
+        :param chunks: consumed after the directory is created; :data:`None` for those of ``job.plan(path)``
+        :param parameters: parameters of the run, as JSON values, for display and error messages; :data:`None` for
+            ``job.parameters()``, if there are
         :raises JobError: the folder has a run, or cannot be written
         :raises ValueError: two chunks have the same id, or a chunk is invalid
         """
         folder = Path(os.path.abspath(path))
+        chunks = job.plan(path) if chunks is None else chunks  # type: ignore[attr-defined]
+        if parameters is None:
+            parameters = getattr(job, "parameters", dict)()
         try:
-            if (folder / RUN).exists():
+            if cls.exists(folder):
                 raise JobError(str(folder), "a run exists here; resume it (--resume) or choose another --work folder")
             enter_shared(os.fspath(folder))
             for name in (RECEIPTS, OUTPUT):
@@ -184,7 +188,7 @@ class WorkFolder:
                 "job_key": job.key,
                 "plan_sha256": digest,
                 "nonce": nonce,
-                "parameters": dict(parameters or {}),
+                "parameters": dict(parameters),
             }
             # Written last: a folder with this file is complete.
             if not write_new(folder / RUN, json.dumps(run, indent=2).encode() + b"\n"):
@@ -193,6 +197,11 @@ class WorkFolder:
         except OSError as error:
             raise _refused(folder, error) from error
         return cls(folder, run)
+
+    @staticmethod
+    def exists(path: str | os.PathLike[str]) -> bool:
+        """Return whether a directory is the work folder of a run."""
+        return os.path.exists(os.path.join(path, RUN))
 
     @staticmethod
     def _write_plan(folder: Path, chunks: Iterable[Chunk]) -> str:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pressmark.migrate.entry import (
         GOOD as GOOD,
         STATUSES as STATUSES,
-        PlanEntry as PlanEntry,
-        Row as Row,
+        Entry as Entry,
     )
     from pressmark.migrate.execution.run import resume as resume, run as run
     from pressmark.migrate.execution.run_result import Run as Run
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
-        ".entry": "GOOD STATUSES PlanEntry Row",
+        ".entry": "Entry GOOD STATUSES",
         ".execution.run": "resume run",
         ".execution.run_result": "Run",
         ".execution.verify": "verify",

@@ -21,8 +21,6 @@ __all__ = [
     "STATUSES",
     "Entry",
     "Failure",
-    "PlanEntry",
-    "Row",
     "TransferError",
     "failure_of",
     "file_lines",
@@ -154,10 +152,6 @@ def file_lines(path: str) -> Iterator[bytes]:
     """
     with open_regular(path) as lines:
         yield from lines
-
-
-#: The names of :class:`Entry` for the lines of a plan, and for those of a report.
-PlanEntry = Row = Entry
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

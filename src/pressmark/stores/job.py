@@ -69,7 +69,7 @@ class CheckStore(BringsLayouts):
 
     @property
     def key(self) -> str:
-        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
+        """The key of the job: see :func:`~pressmark.jobs.workdir.job_key`."""
         return job_key("check-store", self.parameters())
 
     def roots(self) -> tuple[str, ...]:

@@ -241,7 +241,7 @@ def test_an_index_on_a_full_disk(folder: str, monkeypatch: pytest.MonkeyPatch, p
 def test_a_catch_up_that_cannot_write(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the work folder of the run before is full, the error names it."""
     made(source, IDS[:1])
-    first = migrate.run(migrate.plan(source, tmp_path / "new", to="pairtree"), threads=True)
+    first = migrate.run(migrate.plan(source, tmp_path / "new", to="pairtree"), processes=False)
 
     def full(*_arguments: Any, **_how: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), first.work + "/identifiers-x.tmp")

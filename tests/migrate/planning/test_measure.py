@@ -37,7 +37,7 @@ def a_store(kind: str, folder: Path) -> stores.Store:
     return store
 
 
-def planned(store: stores.Store, folder: Path) -> list[migrate.PlanEntry]:
+def planned(store: stores.Store, folder: Path) -> list[migrate.Entry]:
     plan = migrate.plan(store.root, folder / "new", to=store.kind, layout="0004" if store.kind == "ocfl" else None)
     return list(plan.entries())
 

@@ -292,12 +292,12 @@ def test_names_that_the_kind_of_store_does_not_take(
         Path(os.fsdecode(path + name)).write_bytes(b"x")
     how: dict[str, Any] = {"to": to, "layout": "0004" if to == "ocfl" else None}
     if kind is None:
-        assert migrate.run(migrate.plan(source, tmp_path / "root", **how), threads=True).ok
+        assert migrate.run(migrate.plan(source, tmp_path / "root", **how), processes=False).ok
         return
     error, (item,) = refused(source, tmp_path / "root", **how)
     assert (item["kind"], item["objects"][0]["source_id"]) == (kind, "name")
     assert "rename" in error.reason
-    assert migrate.run(migrate.plan(source, tmp_path / "root", ids=["good"], **how), threads=True).ok
+    assert migrate.run(migrate.plan(source, tmp_path / "root", ids=["good"], **how), processes=False).ok
 
 
 def test_a_bag_may_have_such_names(source: Path, tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_bag_may_have_such_names(source: Path, tmp_path: Path) -> None:
     (bag / "tagmanifest-sha512.txt").unlink()
     (bag / "bag-info.txt").write_text("External-Identifier: name\n")
     stores.open(source).put("name", bag)
-    assert migrate.run(migrate.plan(source, tmp_path / "root", to="bags"), threads=True).by_status == {"ok": 2}
+    assert migrate.run(migrate.plan(source, tmp_path / "root", to="bags"), processes=False).by_status == {"ok": 2}
 
 
 def test_lengths(source: Path, tmp_path: Path) -> None:
@@ -581,7 +581,7 @@ def test_one_plan_at_a_time(source: Path, tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
         assert sorted(os.listdir(work)) == before
         process.kill()
-    assert migrate.run(migrate.plan(source, root, to="pairtree", work=work), threads=True).ok
+    assert migrate.run(migrate.plan(source, root, to="pairtree", work=work), processes=False).ok
 
 
 def test_no_plan_beside_a_run_that_begins(source: Path, tmp_path: Path) -> None:
@@ -590,7 +590,7 @@ def test_no_plan_beside_a_run_that_begins(source: Path, tmp_path: Path) -> None:
     plan = migrate.plan(source, tmp_path / "root", to="pairtree")
     with WorkFolder.open(plan.work).held(), pytest.raises(JobError, match="in use by process"):
         migrate.plan(source, tmp_path / "root", to="pairtree")
-    assert migrate.run(plan, threads=True).ok
+    assert migrate.run(plan, processes=False).ok
 
 
 @pytest.mark.parametrize("holder", ["", '["elsewhere", 12]', "mine"])

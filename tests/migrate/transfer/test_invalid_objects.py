@@ -94,7 +94,7 @@ def test_invalid_objects(source: Path, tmp_path: Path, mode: str) -> None:
     for name, (change, _code) in CHANGES.items():
         change(source / name)
     codes = {name: code for name, (_change, code) in CHANGES.items()} | (COPIED if mode == "copy" else {})
-    rows = {row.id: row for row in migrate.run(plan, threads=True).rows()}
+    rows = {row.id: row for row in migrate.run(plan, processes=False).rows()}
     assert {name: row.error_code for name, row in rows.items()} == codes
     for name, row in rows.items():
         status = "ok" if row.error_code is None else "source_invalid"

@@ -14,6 +14,7 @@ import pytest
 import pressmark
 from pressmark import jobs, stores
 from pressmark.errors import ObjectError
+from pressmark.jobs.chunks import Chunk
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.job import Migrate, Remove, Verify
 from pressmark.migrate.object_digest import entries_digest
@@ -32,8 +33,8 @@ def run(job: Any, folder: Path, lines: list[bytes]) -> list[Entry]:
     (folder / "lines.jsonl").write_bytes(b"".join(lines))
     half, whole = sum(map(len, lines[:2])), sum(map(len, lines))
     chunks = [
-        jobs.Chunk("0", "objects", "lines.jsonl", 0, half, 0),
-        jobs.Chunk("1", "objects", "lines.jsonl", half, whole, 0),
+        Chunk("0", "objects", "lines.jsonl", 0, half, 0),
+        Chunk("1", "objects", "lines.jsonl", half, whole, 0),
     ]
     work = jobs.WorkFolder.create(folder, pickle.loads(pickle.dumps(job)), chunks)
     summary = jobs.run_local(job, work, 1, True)

@@ -359,7 +359,7 @@ def test_what_cannot_be_read_has_one_status(tmp_path: Path, kind: str, to: str) 
     def work() -> dict[str, tuple[str, str | None]]:
         run = migrate_module.run(
             migrate_module.plan(source.root, tmp_path / "new", to=to, layout="0004" if to == "ocfl" else None),
-            threads=True,
+            processes=False,
         )
         return {row.source_id: (row.status, row.error_code) for row in run.rows()}
 

@@ -233,11 +233,11 @@ def migrated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     given = objects()
     store = make(request.param, folder / "source", given, folder / "given")
     plan = migrate.plan(folder / "source", folder / "root", to="ocfl", layout="0003", verify="reread")
-    assert migrate.run(plan, threads=True).by_status == {"ok": len(given)}
+    assert migrate.run(plan, processes=False).by_status == {"ok": len(given)}
     for number, (identifier, files) in enumerate(list(given.items())[::3]):
         changed = source(folder / f"changed {number}", {**files, "added": b"new", "same": b"changed"})
         store.put(identifier, changed, replace=True)
-    assert migrate.run(migrate.catch_up(plan), threads=True).by_status == {"ok": number + 1}
+    assert migrate.run(migrate.catch_up(plan), processes=False).by_status == {"ok": number + 1}
     root = OcflRoot(folder / "root")
     assert kinds(root.check(digests=True)) == []
     return root

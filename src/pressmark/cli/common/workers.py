@@ -17,9 +17,10 @@ from pressmark.cli.common.program import on_ctrl_c
 from pressmark.cli.common.progress import Reporter
 from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
-from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
-from pressmark.jobs.run import OnReceipt
-from pressmark.progress_event import ProgressEvent
+from pressmark.jobs import Summary, WorkFolder
+from pressmark.jobs.chunks import Chunk
+from pressmark.jobs.workdir import Job
+from pressmark.progress_event import EventListener, Progress
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
 
@@ -91,13 +92,6 @@ class Workers:
         :raises Failure: parts of it failed
         :raises Interrupted: the run was interrupted
         """
-        done = ProgressEvent()
-
-        def count(receipt: Receipt) -> None:
-            nonlocal done
-            done = done.plus(receipt.n, receipt.bytes, receipt.errors)
-            reporter.on_event(done)
-
         folder = self._folder(output)
         again = "run the same command with --resume to continue"
         if folder is None:
@@ -110,7 +104,7 @@ class Workers:
                 work = self._work_folder(folder, job, plan, inputs)
                 # Processes end at once; a cluster ends the running parts.
                 with contextlib.nullcontext() if client is None else on_ctrl_c(report_stopping):
-                    summary = self._summary(job, work, client, count)
+                    summary = self._summary(job, work, client, EventListener(reporter.on_event))
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {again if work else 'run the same command again'}") from None
         except JobError as error:
@@ -138,7 +132,7 @@ class Workers:
     def _work_folder(self, folder: str, job: Job, plan: Plan, inputs: Sequence[str]) -> WorkFolder:
         # As parsed from JSON.
         parameters = json.loads(json.dumps({**job.parameters(), "inputs": list(inputs)}))  # type: ignore[attr-defined]
-        begun = os.path.exists(os.path.join(folder, "run.json"))
+        begun = WorkFolder.exists(folder)
         if not self._resume:
             if begun:
                 what = "run the same command with --resume to continue it, or choose another folder with --work"
@@ -154,9 +148,9 @@ class Workers:
             raise CallError(f"{folder}: this run was started with different options ({differ}); {what}")
         return work
 
-    def _summary(self, job: Job, work: WorkFolder, client: Any, on_receipt: OnReceipt) -> Summary:
+    def _summary(self, job: Job, work: WorkFolder, client: Any, progress: Progress) -> Summary:
         if client is not None:
-            return jobs.run_dask(job, work, client, on_receipt=on_receipt)
+            return jobs.run_dask(job, work, client, progress=progress)
         # For a single part, a thread starts faster than a process.
         is_single = len(list(islice(work.remaining(), 2))) < 2
-        return jobs.run_local(job, work, self._count or None, is_single, on_receipt=on_receipt)
+        return jobs.run_local(job, work, self._count or None, processes=not is_single, progress=progress)

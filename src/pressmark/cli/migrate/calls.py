@@ -314,7 +314,7 @@ class MigrateCall:
         """Yield the workers, as options of the library."""
         if self._call["dask"] is None:
             # A single chunk needs one worker, and a thread starts faster than a process.
-            yield {"workers": self._call["workers"] or None, "threads": plan.chunks <= 1}
+            yield {"workers": self._call["workers"] or None, "processes": plan.chunks > 1}
             return
         from pressmark.cli.common.workers import dask_cluster
 

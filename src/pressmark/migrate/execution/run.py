@@ -19,9 +19,8 @@ from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError, quoted_path
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
-from pressmark.jobs.chunks import ChunkBuilder
-from pressmark.jobs.run import RunOptions
-from pressmark.jobs.workdir import work_errors
+from pressmark.jobs.chunks import Chunk, ChunkBuilder
+from pressmark.jobs.workdir import Job, work_errors
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, file_lines, read_entries
 from pressmark.migrate.execution.run_result import (
     MergedRows,
@@ -35,7 +34,7 @@ from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
 from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, REMOVAL, ROWS, state
-from pressmark.progress_event import Progress
+from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import ProgressEvent
 from pressmark.threads import resolve_threads
 
@@ -51,7 +50,7 @@ def run(
     plan_or_work: Plan | str | os.PathLike[str],
     *,
     workers: int | None = None,
-    threads: bool = False,
+    processes: bool = True,
     executor: Executor | None = None,
     client: DaskClient | None = None,
     max_errors: int | None = None,
@@ -62,7 +61,7 @@ def run(
 
     :param plan_or_work: the plan, or its work folder
     :param workers: chunks processed at a time; :data:`None` for one per core, or per thread of the cluster
-    :param threads: use threads of this process instead of processes
+    :param processes: process the chunks in processes; :data:`False` for threads of this process
     :param executor: any executor of :mod:`concurrent.futures`, such as mpi4py's
     :param client: a client of a Dask cluster: see :func:`pressmark.jobs.dask_client`
     :param max_errors: stop after more than this number of objects failed
@@ -80,7 +79,7 @@ def run(
         raise _refused(
             plan, f"the run in {quoted_path(plan.work)} is finished; choose another --work folder to run again"
         )
-    return _run(plan, Driver(workers, threads, executor, client, max_errors, progress, stop))
+    return _run(plan, Driver(workers, processes, executor, client, max_errors, progress, stop))
 
 
 def resume(
@@ -92,7 +91,7 @@ def resume(
     crlf: Literal["strip", "keep"] | None = None,
     new_ids: IdentifierMap | None = None,
     workers: int | None = None,
-    threads: bool = False,
+    processes: bool = True,
     executor: Executor | None = None,
     client: DaskClient | None = None,
     max_errors: int | None = None,
@@ -116,7 +115,7 @@ def resume(
         from pressmark.migrate.planning.lists import refuse_other_lists  # few runs have lists
 
         refuse_other_lists(plan, ids, column, crlf, new_ids)
-    return _run(plan, Driver(workers, threads, executor, client, max_errors, progress, stop))
+    return _run(plan, Driver(workers, processes, executor, client, max_errors, progress, stop))
 
 
 def _run(plan: Plan, driver: Driver) -> Run:
@@ -135,7 +134,7 @@ def _run(plan: Plan, driver: Driver) -> Run:
         except StoreError as error:
             raise _refused(plan, f"the destination: {error}") from error
         before = work.summary()
-        summary = driver.drive(job, work, "run", plan, before)
+        summary = driver.drive(job, work, "run", plan)
         pruned = 0
         if plan.options.move and summary.complete:
             merged, summary, pruned = _move_sources(plan, driver, work, summary)
@@ -195,7 +194,7 @@ def _remove_sources(plan: Plan, driver: Driver) -> jobs.Summary:
     folder = os.path.join(plan.work, REMOVAL)
     work = open_folder(folder) or make_folder(folder, job, os.path.join(plan.work, COPIED), driver.workers)
     with work.held():
-        return driver.drive(job, work, "remove", plan, work.summary())
+        return driver.drive(job, work, "remove", plan)
 
 
 def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
@@ -240,7 +239,7 @@ class Driver:
     """Processes chunks: see :func:`run` for the fields."""
 
     workers: int | None = None
-    threads: bool = False
+    processes: bool = True
     executor: Executor | None = None
     client: DaskClient | None = None
     max_errors: int | None = None
@@ -252,61 +251,26 @@ class Driver:
         if self.progress is not None:
             self.progress(event)
 
-    def drive(self, job: jobs.Job, work: jobs.WorkFolder, phase: str, plan: Plan, before: jobs.Summary) -> jobs.Summary:
+    def drive(self, job: Job, work: jobs.WorkFolder, phase: str, plan: Plan) -> jobs.Summary:
         """Process the chunks without a receipt.
 
         :param phase: the word for events
         :param plan: the number of objects and bytes
-        :param before: the totals of the chunks with a receipt
         :raises JobError: the run cannot start or continue
         """
-        reporter = _ProgressReporter(phase, plan, before, self.report)
-        how: RunOptions = {
-            "on_receipt": reporter.add,
-            "on_progress": reporter.set_running,
-            "max_errors": self.max_errors,
-            "stop": self.stop,
-        }
+
+        def in_phase(event: ProgressEvent) -> None:
+            self.report(event._replace(stage=phase, of_items=plan.objects, of_bytes=plan.bytes))
+
+        progress, errors, stop = EventListener(in_phase), self.max_errors, self.stop
         if self.client is not None:
-            return jobs.run_dask(job, work, self.client, self.workers, **how)
+            return jobs.run_dask(job, work, self.client, self.workers, progress=progress, max_errors=errors, stop=stop)
         if self.executor is not None:
             count = self.workers or getattr(self.executor, "_max_workers", None) or os.cpu_count() or 1
-            return jobs.run_executor(job, work, self.executor, count, **how)
-        return jobs.run_local(job, work, self.workers, self.threads, **how)
-
-
-class _ProgressReporter:
-    """Turns receipts, and the progress of chunks that run, into events."""
-
-    def __init__(self, phase: str, plan: Plan, done: jobs.Summary, on_event: Callable[[ProgressEvent], object]) -> None:
-        self._phase = phase
-        self._plan = plan
-        self._on_event = on_event
-        self._objects, self._bytes = done.n, done.bytes
-        self._running = (0, 0)  # objects and bytes
-        self._failed = done.errors
-        self._report()
-
-    def add(self, receipt: jobs.Receipt) -> None:
-        """Report a chunk that is done."""
-        self._objects += receipt.n
-        self._bytes += receipt.bytes
-        self._failed += receipt.errors
-        # The chunk runs no more.
-        objects, nbytes = self._running
-        self._running = (max(0, objects - receipt.n), max(0, nbytes - receipt.bytes))
-        self._report()
-
-    def set_running(self, objects: int, nbytes: int) -> None:
-        """Report what the chunks that run have done."""
-        if (objects, nbytes) != self._running:
-            self._running = (objects, nbytes)
-            self._report()
-
-    def _report(self) -> None:
-        plan = self._plan
-        objects, nbytes = self._objects + self._running[0], self._bytes + self._running[1]
-        self._on_event(ProgressEvent(self._phase, objects, nbytes, self._failed, plan.objects, plan.bytes))
+            return jobs.run_executor(job, work, self.executor, count, progress=progress, max_errors=errors, stop=stop)
+        return jobs.run_local(
+            job, work, self.workers, processes=self.processes, progress=progress, max_errors=errors, stop=stop
+        )
 
 
 # --- jobs over the rows of a run --------------------------------------------------------------------------------------
@@ -314,10 +278,10 @@ class _ProgressReporter:
 
 def open_folder(path: str) -> jobs.WorkFolder | None:
     """Open the work folder of a job over rows; :data:`None` if it does not exist."""
-    return jobs.WorkFolder.open(path) if os.path.exists(os.path.join(path, "run.json")) else None
+    return jobs.WorkFolder.open(path) if jobs.WorkFolder.exists(path) else None
 
 
-def make_folder(path: str, job: jobs.Job, rows: str, workers: int | None) -> jobs.WorkFolder:
+def make_folder(path: str, job: Job, rows: str, workers: int | None) -> jobs.WorkFolder:
     """Create the work folder of a job over rows.
 
     :param workers: number of workers; :data:`None` for one per core
@@ -325,7 +289,7 @@ def make_folder(path: str, job: jobs.Job, rows: str, workers: int | None) -> job
     return jobs.WorkFolder.create(path, job, _row_chunks(rows, resolve_threads(workers)), {"rows": sha256_of(rows)})
 
 
-def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
+def _row_chunks(path: str, workers: int) -> Iterator[Chunk]:
     """Yield the chunks of a file of rows, for a work folder beside the file."""
     builder = ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
     for line in file_lines(path):

@@ -36,7 +36,7 @@ def verify(
     plan_or_work: Plan | str | os.PathLike[str],
     *,
     workers: int | None = None,
-    threads: bool = False,
+    processes: bool = True,
     executor: Executor | None = None,
     client: DaskClient | None = None,
     max_errors: int | None = None,
@@ -53,7 +53,7 @@ def verify(
     :raises MigrationError: the run is not finished, or the work folder of an earlier run is missing
     :raises JobError: the verification cannot continue, or rows are damaged
     """
-    plan, driver = Plan.of(plan_or_work), Driver(workers, threads, executor, client, max_errors, progress, stop)
+    plan, driver = Plan.of(plan_or_work), Driver(workers, processes, executor, client, max_errors, progress, stop)
     if state(plan.work) != "finished":
         what = f"the run in {quoted_path(plan.work)} is not finished; resume it (--resume) first"
         raise MigrationError(plan.options.source, plan.options.destination, what)
@@ -72,7 +72,7 @@ def verify(
     work = work or make_folder(folder, job, rows, driver.workers)
     with work_errors(folder), work.held():
         before = work.summary()
-        after = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier), before)
+        after = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier))
         merged = merge_rows(os.path.join(folder, ROWS), work)
         run = merged.run(plan, before, after, 0, round(monotonic() - started, 3))
         # The rows include the objects that the plan left out.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pressmark import jobs
 from pressmark.errors import IdentifierError, MigrationError, quoted, quoted_path
 from pressmark.fs.atomic import OutputFile
-from pressmark.jobs.chunks import FILES, ChunkBuilder
+from pressmark.jobs.chunks import FILES, Chunk, ChunkBuilder
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.entry import Entry
 from pressmark.migrate.job import Migrate, OnEvent
@@ -356,7 +356,7 @@ class _Planning:
         self._entries = resources.enter_context(OutputFile(os.path.join(folder, ENTRIES)))
         # Chunks are cut as entries are written.
         self._builder = ChunkBuilder("objects", ENTRIES, chunk_objects, workers=threads)
-        self._chunks: list[jobs.Chunk] = []
+        self._chunks: list[Chunk] = []
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
             self.conflicts.add("layout-0011")
@@ -521,7 +521,7 @@ class _Planning:
         totals.directories += size.directories
         return ConflictMember(record.id, record.path, examined.own_path)
 
-    def _add_chunk(self, chunk: jobs.Chunk | None) -> None:
+    def _add_chunk(self, chunk: Chunk | None) -> None:
         if chunk is not None:
             self._chunks.append(chunk)
 
