@@ -192,8 +192,8 @@ def unreadable_file(error: OSError | None, path: bytes, kind: str = "unreadable"
 
 def find_unreadable(
     top: bytes, path: bytes, *, links: str = "follow", ignored: Callable[[str], object] = lambda _name: None
-) -> Iterator[Problem]:
-    """Yield a problem for each file and directory at and below ``top`` that cannot be read; and one if all are those of
+) -> Iterable[Problem]:
+    """Return a problem for each file and directory at and below ``top`` that cannot be read; and one if all are those of
     an incomplete transfer.
 
     Files that disappear meanwhile are skipped.
@@ -203,11 +203,15 @@ def find_unreadable(
     :param links: as for :func:`pressmark.fixity.walk`
     :param ignored: returns whether a name below ``top`` is ignored
     """
+    is_unended = is_partial(path.rpartition(b"/")[2])
+    return () if not is_unended and _is_plain(top) else _unreadable_below(top, path, links, ignored, is_unended)
+
+
+def _unreadable_below(
+    top: bytes, path: bytes, links: str, ignored: Callable[[str], object], is_unended: bool
+) -> Iterator[Problem]:
     from pressmark.fixity.tree import walk_files  # few objects need it
 
-    own = os.path.basename(top)
-    if not is_partial(own) and _is_plain(top):
-        return
     names: set[bytes] = set()
     for found in walk_files(top, links=links):
         require_use()
@@ -222,7 +226,7 @@ def find_unreadable(
             kind, message = kind_of_error(error.errno or 0, full), error.strerror or str(error)
         if kind != "missing" and not any(map(ignored, decode_fs(below).split("/")[1:])):
             yield problem(_UNREADABLE.get(kind or "", "unreadable"), path + below, message, section="")
-    if is_partial(own) or (names and all(map(is_partial, names))):
+    if is_unended or (names and all(map(is_partial, names))):
         yield problem("partial", path, section="")
 
 

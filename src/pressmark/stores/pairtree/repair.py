@@ -35,12 +35,14 @@ def repair(store: WalkedStore, walk: Walk, dry_run: bool, on_event: OnEvent | No
     with store_errors(walk.base), Repairs(store, walk.base, dry_run, on_event) as run:
         run.clear(walk.work_directory)
         for item in walk.items():
-            is_gone = _mend(walk, run, item)
             problems = item.problems if isinstance(item, StoreObject) else [item]
+            report.counts["objects"] += isinstance(item, StoreObject)
+            if not problems:
+                continue  # most objects
+            is_gone = _mend(walk, run, item)
             report.add(run.stuck)
             run.stuck.clear()
             report.add(one for one in problems if not is_gone or one.kind not in _MENDED)
-            report.counts["objects"] += isinstance(item, StoreObject)
     report.counts["repaired"] = sum(run.counts[kind] for kind in _GATHERED)
     return report
 

@@ -229,12 +229,11 @@ class Walk(StoreWalk):
         if not self.readable:
             return ()
         links = "follow" if self._follow else "refuse"
-        paths = (encode_fs(f"{directory}/{name}") for name in names)
-        return tuple(
-            found
-            for path in paths
-            for found in find_unreadable(os.path.join(self.base, path), path, links=links, ignored=self.is_ignored)
-        )
+        found: list[Problem] = []
+        for name in names:
+            path = encode_fs(f"{directory}/{name}")
+            found += find_unreadable(b"%b/%b" % (self.base, path), path, links=links, ignored=self.is_ignored)
+        return tuple(found)
 
     def _plain_identifiers(self, ppaths: list[str]) -> list[str] | None:
         """Return the identifiers of paths; :data:`None` if any of them has a problem."""

@@ -132,6 +132,7 @@ class VitroStore(WalkedStore):
         self.namespaces, self.namespaces_problems = file
         self._doubt = file.doubt
         self.layout = Vitro(self.namespaces)
+        self._undeclared = Vitro()  # the layout before any namespace was declared
 
     def refuse_changes(self) -> None:
         """Raise an error if the store is known to be read-only.
@@ -250,7 +251,7 @@ class VitroStore(WalkedStore):
         """Return the directories that objects had before their namespaces were declared; :data:`None` for others."""
         if not self.namespaces:
             return [None] * len(identifiers)
-        directories = Vitro().map_ids(identifiers, on_error="none")
+        directories = self._undeclared.map_ids(identifiers, on_error="none")
         now = self.layout.map_ids(identifiers, on_error="none")
         return [before if before != directory else None for before, directory in zip(directories, now, strict=True)]
 

@@ -95,7 +95,8 @@ class Walk(StoreWalk):
                 continue
             kept = [entry for entry in entries if not self.is_ignored(decode_fs(entry.name))]
             junk = [entry.name for entry in kept if entry.is_junk]
-            kept = [entry for entry in kept if not entry.is_junk]
+            if junk:
+                kept = [entry for entry in kept if not entry.is_junk]
             if not directory:
                 kept = [entry for entry in kept if not self._is_work_directory(self.tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
