@@ -58,9 +58,9 @@ def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementa
     return both
 
 
-def partial_of_threads(job: Any, work: Any, workers: int, threads: bool, **options: Any) -> Any:
+def partial_of_threads(job: Any, work: Any, workers: int, *, processes: bool, **options: Any) -> Any:
     assert len(list(work.chunks())) > 1, "this would not be shared"
-    return jobs.executors.run_local(job, work, workers, True, **options)
+    return jobs.executors.run_local(job, work, workers, processes=False, **options)
 
 
 @pytest.mark.parametrize(

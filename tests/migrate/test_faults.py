@@ -329,17 +329,17 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
     copied, done = threading.Event(), threading.Event()
     transfer = pool.transfer
 
-    def hooked(source: bytes, *how: Any, copy: bytes | None = None) -> Outcome:
+    def hooked(source: str, *how: Any, copy: bytes | None = None) -> Outcome:
         if copy is None:
             return transfer(source, *how)
-        if source.endswith(b"/then") and not done.is_set():
+        if source.endswith("/then") and not done.is_set():
             assert copied.wait(60)
             then()
             done.set()
         try:
             return transfer(source, *how, copy=copy)
         finally:
-            if source.endswith(b"/first"):
+            if source.endswith("/first"):
                 copied.set()
 
     queue = pool.Run._queue

@@ -92,7 +92,7 @@ def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, monkeypatch: pyte
         with ThreadPoolExecutor(2) as executor:
             run = migrate.run(plan, executor=executor, progress=EventListener(events.append))
     else:
-        run = migrate.run(plan, workers=2, threads=workers == "threads", progress=EventListener(events.append))
+        run = migrate.run(plan, workers=2, processes=workers == "processes", progress=EventListener(events.append))
     check(run, pairtree, tmp_path / "root")
     assert [one.stage for one in events] == ["run"] * (plan.chunks + 1) + ["merge"]
     assert events[-2].items == events[-2].of_items == 12

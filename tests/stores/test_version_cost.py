@@ -25,12 +25,12 @@ from .ocfl.samples import CREATED, USER, create, kinds, save
 VERSIONS, FILES = (50, 10_000) if LONG else (20, 1000)
 
 UPDATE = """
-import os, sys
+import os, pathlib, sys
 from pressmark.stores.ocfl.root import OcflRoot
 import pressmark.stores.ocfl.writing.version_writer, pressmark.fixity.copying
 root = OcflRoot(sys.argv[1])
 os.path.exists("/update-begins")
-root.update("x", add={"new": sys.argv[2]}, copy_mode="copy")
+root.update("x", add={"new": pathlib.Path(sys.argv[2])}, copy_mode="copy")
 os.path.exists("/update-ends")
 """
 

@@ -193,8 +193,8 @@ def unreadable_file(error: OSError | None, path: bytes, kind: str = "unreadable"
 def find_unreadable(
     top: bytes, path: bytes, *, links: str = "follow", ignored: Callable[[str], object] = lambda _name: None
 ) -> Iterable[Problem]:
-    """Return a problem for each file and directory at and below ``top`` that cannot be read; and one if all are those of
-    an incomplete transfer.
+    """Return a problem for each file and directory at and below ``top`` that cannot be read, and one if all are those
+    of an incomplete transfer.
 
     Files that disappear meanwhile are skipped.
 

@@ -37,7 +37,7 @@ def run(job: Any, folder: Path, lines: list[bytes]) -> list[Entry]:
         Chunk("1", "objects", "lines.jsonl", half, whole, 0),
     ]
     work = jobs.WorkFolder.create(folder, pickle.loads(pickle.dumps(job)), chunks)
-    summary = jobs.run_local(job, work, 1, True)
+    summary = jobs.run_local(job, work, 1, processes=False)
     assert not summary.failed
     rows = []
     for receipt in work.receipts():

@@ -573,7 +573,7 @@ def test_unreadable_content_is_no_mismatch(root: OcflRoot, monkeypatch: pytest.M
     (folder_of(root) / "v1/content/a.txt").write_bytes(b"changed")
 
     def unreadable(path: bytes, *args: Any, **options: Any) -> Any:
-        if os.fspath(path).endswith(b"b.txt"):
+        if os.fsencode(path).endswith(b"b.txt"):
             raise PermissionError(13, os.strerror(13))
         return stat(path, *args, **options)
 

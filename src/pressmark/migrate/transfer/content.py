@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from pressmark.errors import ObjectError, quoted_path
@@ -69,9 +70,9 @@ class Content(NamedTuple):
             texts.append(empty_text([name for name, _path in self.empty]))
         return f"not migrated, not supported by stores of kind {to}: {'; '.join(texts)}" if texts else None
 
-    def by_name(self) -> dict[str, str]:
+    def by_name(self) -> dict[str, Path]:
         """Return the paths of files and empty directories by name: a source for ``Store.put``."""
-        return {decode_fs(name): os.fsdecode(path) for name, path in (*self.files, *self.empty)}
+        return {decode_fs(name): Path(os.fsdecode(path)) for name, path in (*self.files, *self.empty)}
 
 
 def empty_text(names: Sequence[bytes]) -> str:

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pressmark.errors import ObjectError, quoted_path
@@ -93,7 +94,7 @@ class Direction(ABC):
         """
 
     def store(
-        self, entry: Entry, content: Content, replace: bool, files: dict[str, str] | None = None, **options: Any
+        self, entry: Entry, content: Content, replace: bool, files: dict[str, Path] | None = None, **options: Any
     ) -> Storing:
         """Write an object aside, until :meth:`finish_batch`; or replace the object at its path.
 

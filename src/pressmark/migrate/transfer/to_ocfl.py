@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pressmark.fixity.hasher import CHANGED
@@ -107,7 +106,7 @@ class ToOcfl(BulkDirection):
         known = {**content.known, ALGORITHM: {name: one[ALGORITHM] for name, one in ours.digests.items()}}
         self.destination.update(
             entry.id,
-            add={name: Path(path) for name, path in content.by_name().items() if name in new},
+            add={name: path for name, path in content.by_name().items() if name in new},
             remove=changes.removed,
             rename=dict(changes.renamed),
             copy_mode=self.mode,
