@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -156,6 +157,29 @@ def test_refused_elements(label: str, value: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         info[label] = ["x", value]
     assert info.to_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (None, "not None"),
+        (5, "not int"),
+        (b"x", "not bytes"),
+        ({"x": "y"}, "not dict"),
+        ([["x"]], "not a list that contains list"),
+        (["x", None], "not a list that contains None"),
+    ],
+)
+def test_values_of_other_types(value: Any, what: str) -> None:
+    """A value of another type is refused with its label, and nothing changes."""
+    info = BagInfo([("Rights", "free")])
+    with pytest.raises(TypeError, match=f"^Rights: expected str or a list of str, {what}$"):
+        info["Rights"] = value
+    with pytest.raises(TypeError, match=r"^Rights: expected str, not \w+$"):
+        info.add("Rights", value)
+    with pytest.raises(TypeError, match=r"^5: expected a label of type str, not int$"):
+        info.add(5, "x")  # type: ignore[arg-type]
+    assert info.to_bytes() == b"Rights: free\n"
 
 
 def test_a_mapping() -> None:

@@ -137,3 +137,40 @@ def test_folded_values_of_one_line(tmp_path: Path, call: Any, implementation: An
     checked = profile(Accept_BagIt_Version=["0.97"])
     assert open(bag).check_profile(checked) == []
     assert [one.id for one in stores.open(tmp_path / "bags", "bags").objects()] == ["a b"]
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        ({"Rights": None}, "Rights: expected str or a list of str, not None"),
+        ({"Rights": 5}, "Rights: expected str or a list of str, not int"),
+        ({"Rights": ["a", ["b"]]}, "Rights: expected str or a list of str, not a list that contains list"),
+        ([("Rights", 5)], "Rights: expected str or a list of str, not int"),
+        ({5: "a"}, "info: expected labels of type str, not int"),
+        ("Rights: free", "info: expected a mapping of labels to values, or pairs of label and value, not str"),
+        (
+            ["Rights"],
+            "info: expected a mapping of labels to values, or pairs of label and value, not items of type str",
+        ),
+    ],
+)
+def test_info_of_other_types(tmp_path: Path, info: Any, message: str) -> None:
+    """An element of another type is refused in one line that names the label, and nothing is written."""
+    source = make(tmp_path / "s")
+    for attempt in (lambda: make_bag(source, info), lambda: create(source, tmp_path / "t", info)):
+        with pytest.raises(TypeError) as caught:
+            attempt()
+        assert str(caught.value) == message
+    assert sorted(os.listdir(source)) == ["a"]
+    bag = make_bag(source, {"Rights": "free"})
+    if info != {"Rights": None}:  # removes the element
+        with pytest.raises(TypeError) as caught:
+            bag.update(info=info)
+        assert str(caught.value) == message
+
+
+def test_an_empty_list_is_no_element(tmp_path: Path) -> None:
+    """An empty list adds no element to a new bag, and removes the elements of an existing one."""
+    bag = make_bag(make(tmp_path / "s"), {"Rights": [], "Contact-Name": ["Jane", "Joe"]})
+    assert ("Rights" in bag.info, bag.info["Contact-Name"]) == (False, ["Jane", "Joe"])
+    assert "Contact-Name" not in bag.update(info={"Contact-Name": []}).info

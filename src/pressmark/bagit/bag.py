@@ -149,10 +149,13 @@ class Bag(BagTags):
         return self.validate(level, threads=threads).ok
 
     def save(self, *, manifests: bool = False) -> None:
-        """Write the changed elements of :attr:`info` to the bag.
+        """Write the changed elements of :attr:`info` to the bag; without changes, nothing is written.
+
+        The payload is not read, so a damaged payload file stays as it is, and is found by :meth:`validate`.
 
         :param manifests: also accept changed, added and removed payload files, as they are now, into the manifests
-        :raises BagInvalidError: the bag does not match its manifests; nothing was changed
+        :raises BagInvalidError: the tag files are not valid: for example, one of them does not match the tag manifests;
+            nothing was changed
         :raises BagError: the bag cannot be changed; nothing was changed
         :raises ValueError: an element is computed, such as Payload-Oxum
         """
@@ -267,7 +270,9 @@ def make_bag(
     All files are checked and hashed before any file is moved. After an interruption, the directory is unchanged except
     for a hidden directory that the next call removes, or the same call completes the bag.
 
-    :param info: elements of bag-info.txt, in this order; a label may have several values. Bagging-Date, Bag-Size and
+    :param directory: an existing directory; its content moves to ``data/`` in it
+    :param info: elements of bag-info.txt, in this order: a mapping of labels to values, or pairs. A value is a ``str``,
+        or a list of ``str`` for a repeated label; an empty list adds no element. Bagging-Date, Bag-Size and
         Bag-Software-Agent are added if missing; Payload-Oxum is always computed
     :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each
     :param links: ``refuse`` symbolic links, or ``follow`` those inside the directory, which stay links
@@ -282,7 +287,9 @@ def make_bag(
     :param ledger: an open ledger for the same algorithms, whose files are not read again
     :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
-    :raises BagError: the bag cannot be created; nothing was changed
+    :raises BagError: the bag cannot be created, for example because ``directory`` does not exist, or is a bag already;
+        nothing was changed
+    :raises TypeError: a value of ``info`` is neither a ``str`` nor a list of ``str``
     :raises ValueError: another argument is invalid
     """
     from pressmark.bagit.writing.in_place import create_in_place
@@ -316,6 +323,9 @@ def create(
     The payload is the content of the directory ``source``; if ``source`` is a list, the payload is its files and
     directories under their own names. An interrupted call leaves nothing at ``destination``.
 
+    :param source: a directory, or files and directories
+    :param destination: the base directory of the bag. It must not exist, not even as an empty directory; the directory
+        above it must exist
     :param copy_mode: ``copy``, ``reflink``, ``hardlink``, or ``auto``: reflink if the file system can, else copy
     :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
     :param nested: accept a source that is already a bag
@@ -353,7 +363,8 @@ def create_archive(
 ) -> Bag:
     """Create a bag of version 1.0 in an archive, and return it; no directory is written. See :func:`pack`.
 
-    :param destination: a name that ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip
+    :param destination: a name that ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip. The file must not exist; the
+        directory above it must exist
 
     The other parameters and the errors are those of :func:`create`.
     """
@@ -390,6 +401,9 @@ def create_holey(
     a slash at its end, and the path of the file below ``data/``, whose bytes are percent-encoded except for slashes and
     the unreserved characters of RFC 3986 (``A-Z a-z 0-9 - . _ ~``).
 
+    :param destination: as for :func:`create`
+    :param url: an absolute URL without a query, such as ``https://example.org/bags/1/data/``
+
     The other parameters and the errors are those of :func:`create`.
     """
     from pressmark.bagit.writing.options import CreateOptions
@@ -423,6 +437,7 @@ def create_from_lists(
     :param manifests: lists of the checksums of exactly the files in ``fetch``: payload manifests of a bag, by their
         name, or lists in the formats of :mod:`pressmark.fixity.manifests`, whose names are paths in the bag or below
         ``data/``
+    :param destination: as for :func:`create`
     :param algorithms: those of ``manifests``, one for each list in order; :data:`None` for those in their names or
         lines, or md5, sha1, sha256 or sha512 by the length of their digests
 
@@ -494,7 +509,8 @@ def update(
     :param algorithms: the algorithms of the payload manifests; :data:`None` for the current ones
     :param add: algorithms to add
     :param drop: algorithms to remove
-    :param info: elements of bag-info.txt; each replaces all elements of its label. The value :data:`None` removes them
+    :param info: elements of bag-info.txt, as for :func:`make_bag`; each replaces all elements of its label. The value
+        :data:`None`, or an empty list, removes them
     :param payload: :data:`False` keeps payload and version, and reads tag files only
     :param accept: changes to accept instead of refusing them: ``added``, ``removed`` and ``changed`` payload files, and
         ``tag-files`` that were changed or removed. A tag file that no tag manifest lists is only added to them if
@@ -508,6 +524,7 @@ def update(
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagInvalidError: the bag does not match its manifests; the report lists the differences; nothing was changed
     :raises BagError: the bag cannot be changed; nothing was changed
+    :raises TypeError: a value of ``info`` is neither a ``str`` nor a list of ``str``
     :raises ValueError: another argument is invalid
     """
     from pressmark.bagit.writing.update import update_bag

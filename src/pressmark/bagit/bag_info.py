@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ __all__ = [
     "RESERVED",
     "BagInfo",
     "check_elements",
+    "element_values",
     "long_line_problem",
     "read_oxum",
     "unfolded",
@@ -79,10 +80,25 @@ class _Piece(NamedTuple):
 class BagInfo(MutableMapping[str, str | list[str]]):
     """The metadata elements of a bag: a mapping of labels to values, in file order.
 
-    A repeated label has the list of its values. Reserved labels match in any case, other labels exactly.
+    A repeated label has the list of its values, which is a copy: ``info["X"].append("y")`` changes nothing. Assign the
+    new list instead, or add an element:
 
+    >>> info = BagInfo([("Contact-Name", "Jane"), ("Contact-Name", "Joe")])
+    >>> info["Contact-Name"] = [*info["Contact-Name"], "Jim"]
+    >>> info.add("Contact-Name", "Jo")
+    >>> info["Contact-Name"]
+    ['Jane', 'Joe', 'Jim', 'Jo']
+
+    The reserved labels of section 2.2.2 match in any case, other labels exactly. They are Source-Organization,
+    Organization-Address, Contact-Name, Contact-Phone, Contact-Email, External-Description, External-Identifier,
+    Internal-Sender-Identifier and Internal-Sender-Description, which may be repeated; Bagging-Date, Bag-Size,
+    Bag-Group-Identifier and Bag-Count, which should not be repeated; and Payload-Oxum, which must not be repeated and
+    is computed.
+
+    :param elements: pairs of label and value, in file order
     :param encoding: the character set that bagit.txt names
-    :raises ValueError: the encoding is unknown
+    :raises TypeError: a label or a value is not a ``str``
+    :raises ValueError: the encoding is unknown, or an element cannot be written
     """
 
     def __init__(self, elements: Iterable[tuple[str, str]] = (), encoding: str = UTF8.name) -> None:
@@ -127,9 +143,10 @@ class BagInfo(MutableMapping[str, str | list[str]]):
 
         If the label has these values already, no byte changes.
 
-        :raises ValueError: the label or a value cannot be written, or there is no value
+        :raises TypeError: the value is neither a ``str`` nor a list of ``str``
+        :raises ValueError: the label or a value cannot be written, or the list is empty
         """
-        values = [value] if isinstance(value, str) else list(value)
+        values = element_values(label, value)
         if not values:
             raise ValueError(f"{label}: no value; use del for an element without a value")
         key = _key(label)
@@ -190,6 +207,7 @@ class BagInfo(MutableMapping[str, str | list[str]]):
 
         The value is folded at its line breaks only, because a fold is a line break of the value.
 
+        :raises TypeError: the label or the value is not a ``str``
         :raises ValueError: the label or value cannot be written, or a line of the value begins with white space, which
             would not be read back
         """
@@ -205,6 +223,10 @@ class BagInfo(MutableMapping[str, str | list[str]]):
         return b"".join([self._mark if self._pieces else b"", *(piece.data for piece in self._pieces)])
 
     def _piece(self, label: str, value: str) -> _Piece:
+        if not isinstance(label, str):
+            raise TypeError(f"{label!r}: expected a label of type str, not {type(label).__name__}")
+        if not isinstance(value, str):
+            raise TypeError(f"{label}: expected str, not {_type_name(value)}")
         return _piece(_RESERVED.get(label.lower(), label), value, self._charset, self._end)
 
     # --- reading
@@ -293,6 +315,26 @@ def _fault_of_label(label: str) -> str | None:
     if _NOT_IN_LABEL.search(label):
         return "label contains a colon or a line break"
     return "label starts or ends with white space" if label != label.strip("\ufeff \t").strip() else None
+
+
+def element_values(label: str, value: object) -> list[str]:
+    """Return the values of a label, given as one text or as a list of texts.
+
+    :raises TypeError: it is neither
+    """
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"{label}: expected str or a list of str, not {_type_name(value)}")
+    values = list(value)
+    for one in values:
+        if not isinstance(one, str):
+            raise TypeError(f"{label}: expected str or a list of str, not a list that contains {_type_name(one)}")
+    return values
+
+
+def _type_name(value: object) -> str:
+    return "None" if value is None else type(value).__name__
 
 
 def value_lines(value: str) -> list[str]:

@@ -181,7 +181,7 @@ def create(kind: str, path: Path, layout: Layout | str | None = None) -> Store:
     """Create an empty store, and open it; ``create`` of the class has more options, such as ``OcflRoot.create(…)``.
 
     :param kind: one of :data:`KINDS`
-    :param path: a directory that is empty or does not exist
+    :param path: a directory that is empty or does not exist; missing directories above it are created
     :param layout: a layout or its name; required for an OCFL storage root
     :raises StoreError: the directory is not empty or cannot be written, or the kind has another layout
     :raises TypeError: an OCFL storage root without a layout

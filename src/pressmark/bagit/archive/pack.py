@@ -52,7 +52,7 @@ def pack(
     the name of the file without its ending. Symbolic links in the bag are packed as the files they point to.
 
     :param file: its ending determines the format: .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip; default: the path of
-        the bag with .tar
+        the bag with .tar. The file must not exist; the directory above it must exist
     :param threads: number of threads that compress and compute digests; :data:`None` for one per core
     :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises BagInvalidError: the bag is not valid; no archive was created

@@ -63,8 +63,8 @@ def unpack(
     members are not restored.
 
     :param file: a zip, tar or compressed tar file with one top-level directory
-    :param directory: the base directory of the bag, which does not exist yet; default: the path of the archive without
-        its ending
+    :param directory: the base directory of the bag, which must not exist; the directory above it must exist. Default:
+        the path of the archive without its ending
     :param threads: number of threads that compute digests; :data:`None` for one per core
     :param limits: limits for reading the archive
     :param progress: its stages are those of :mod:`pressmark.bagit.changes`

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.bag_info import INFO_LIMIT, BagInfo
+from pressmark.bagit.bag_info import INFO_LIMIT, BagInfo, element_values
 from pressmark.bagit.changes import refusing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why_unsafe
 from pressmark.errors import BagError, quoted
@@ -18,7 +18,7 @@ from pressmark.fs.names import glob_matcher
 
 __all__ = [
     *("CreateOptions", "Elements", "Path"),
-    *("bagging_date", "checked_elements", "checked_tag_files", "source_date_epoch"),
+    *("bagging_date", "checked_elements", "checked_tag_files", "labelled_values", "source_date_epoch"),
 ]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -112,18 +112,35 @@ def source_date_epoch() -> int | None:
 def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
     """Return the elements of bag-info.txt as pairs of label and value.
 
+    :raises TypeError: a label is not a text, or a value neither a text nor a list of texts
     :raises ValueError: an element cannot be written, or is Payload-Oxum, which is computed
     """
     if info is None:
         return []
-    pairs: list[tuple[str, str]] = []
-    for label, value in info.items() if isinstance(info, Mapping) else info:
-        if label.lower() == "payload-oxum":
-            raise ValueError("Payload-Oxum is computed; omit it")
-        pairs += [(label, value)] if isinstance(value, str) else [(label, one) for one in value]
+    pairs = [(label, one) for label, value in labelled_values(info) for one in element_values(label, value)]
     if len(BagInfo(pairs).to_bytes()) > INFO_LIMIT - 4096:  # for the computed elements
         raise ValueError(f"bag-info.txt would be larger than {INFO_LIMIT} bytes; put the text into another tag file")
     return pairs
+
+
+def labelled_values(info: object) -> Iterator[tuple[str, object]]:
+    """Yield each label of the argument ``info`` with its value, which is not checked.
+
+    :raises TypeError: ``info`` is neither a mapping nor pairs, or a label is not a text
+    :raises ValueError: a label is Payload-Oxum, which is computed
+    """
+    expected = "info: expected a mapping of labels to values, or pairs of label and value"
+    if isinstance(info, str | bytes) or not isinstance(info, Iterable):
+        raise TypeError(f"{expected}, not {type(info).__name__}")
+    for pair in info.items() if isinstance(info, Mapping) else info:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"{expected}, not items of type {type(pair).__name__}")
+        label, value = pair
+        if not isinstance(label, str):
+            raise TypeError(f"info: expected labels of type str, not {type(label).__name__}")
+        if label.lower() == "payload-oxum":
+            raise ValueError("Payload-Oxum is computed; omit it")
+        yield label, value
 
 
 def checked_tag_files(tag_files: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes, bytes]]:

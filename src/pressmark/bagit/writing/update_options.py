@@ -6,9 +6,10 @@ import datetime
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from pressmark.bagit.bag_info import element_values
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.manifest_format import bag_name, official_name
-from pressmark.bagit.writing.options import Elements, checked_elements
+from pressmark.bagit.writing.options import Elements, checked_elements, labelled_values
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import algorithm_names
 
@@ -98,11 +99,9 @@ def _changes(info: Elements | Mapping[str, str | Iterable[str] | None] | None) -
     if info is None:
         return []
     changes: dict[str, list[str]] = {}
-    for label, value in info.items() if isinstance(info, Mapping) else info:
+    for label, value in labelled_values(info):
         values = changes.setdefault(label, [])
         if value is not None:
-            values += [value] if isinstance(value, str) else value
+            values += element_values(label, value)
     checked_elements([(label, value) for label, values in changes.items() for value in values])
-    if any(label.lower() == "payload-oxum" for label in changes):
-        raise ValueError("Payload-Oxum is computed; omit it")
     return list(changes.items())

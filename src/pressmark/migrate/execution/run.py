@@ -59,6 +59,9 @@ def run(
 ) -> Run:
     """Run a plan.
 
+    A destination that does not exist, or is empty, is created. In a store, the objects of the plan are added; an object
+    that exists there is kept, unless the plan has ``replace``.
+
     :param plan_or_work: the plan, or its work folder
     :param workers: chunks processed at a time; :data:`None` for one per core, or per thread of the cluster
     :param processes: process the chunks in processes; :data:`False` for threads of this process

@@ -91,7 +91,8 @@ def plan(
     """Plan the path of each object of the source; nothing is written to the destination.
 
     :param source: the directory of a store
-    :param destination: a directory that is empty or does not exist, or a store of the kind ``to`` and the same layout
+    :param destination: a directory that is empty or does not exist, or a store of the kind ``to`` and the same layout.
+        The run creates it; missing directories above it are created by the plan, whose work folder is next to it
     :param to: the kind of the destination: ``pairtree``, ``vitro``, ``ocfl`` or ``bags``
     :param layout: a layout or its name: required for an OCFL storage root, optional for a folder of bags;
         :func:`pressmark.layout_from_config` returns the layout of a configuration

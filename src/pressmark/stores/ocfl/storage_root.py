@@ -114,6 +114,7 @@ class StorageRoot(Store):
 
     kind = "ocfl"
     unfinished_names = UNFINISHED
+    version: str
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class StorageRoot(Store):
         content_paths = _checked_options(self._root, algorithm, user, content_paths)
         layout = as_layout(layout)
         self.layout = layout
-        self.layout_is_given = layout is not None
+        self.layout_is_given: bool = layout is not None
         self.read_declaration()
         if not undeclared:
             self.refuse_undeclared()
@@ -147,7 +148,7 @@ class StorageRoot(Store):
         self.message = message
         self.content_paths = content_paths
         self.durable = durable
-        self.first_objects = FirstObjects(self._first_objects, _is_misplaced)
+        self.first_objects: FirstObjects = FirstObjects(self._first_objects, _is_misplaced)
 
     @classmethod
     def create(
@@ -164,6 +165,8 @@ class StorageRoot(Store):
         durable: bool = True,
     ) -> Self:
         """Create an empty storage root in a directory that is empty or does not exist, and open it.
+
+        Missing directories above it are created.
 
         The other parameters are those of the class.
 

@@ -101,7 +101,7 @@ class PairtreeStore(WalkedStore):
             raise ValueError(f"dialect={dialect!r}: expected one of {', '.join(dialects.DIALECTS)}")
         self._base = base_of(path, ROOT, "Pairtree")
         self.root = os.fsdecode(self._base)
-        self.prefix = prefix_of(self._base)
+        self.prefix: str = prefix_of(self._base)
         self.layout = Pairtree(self.prefix, encapsulation, prefix_required)
         self.dialect = dialect
         self._follow = links == "follow"
@@ -122,6 +122,8 @@ class PairtreeStore(WalkedStore):
         durable: bool = True,
     ) -> PairtreeStore:
         """Create an empty Pairtree in a directory that is empty or does not exist, and open it.
+
+        Missing directories above it are created.
 
         The other parameters are those of the class.
 

@@ -107,6 +107,8 @@ class VitroStore(WalkedStore):
     """
 
     kind: ClassVar[str] = "vitro"
+    namespaces: dict[str, str]
+    namespaces_problems: Sequence[Problem]
     unfinished_names = frozenset({NAMESPACES, WORK_DIRECTORY})
     progress_every = 1_000
     layout: Vitro
@@ -154,6 +156,8 @@ class VitroStore(WalkedStore):
         durable: bool = True,
     ) -> VitroStore:
         """Create an empty Vitro store in a directory that is empty or does not exist, and open it.
+
+        Missing directories above it are created.
 
         The other parameters are those of the class.
 
