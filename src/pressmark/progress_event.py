@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import Cancelled
 
-__all__ = ["EventListener", "Progress", "ProgressEvent"]
+__all__ = ["EventListener", "Progress", "ProgressEvent", "ProgressOfCalls"]
 
 
 class ProgressEvent(NamedTuple):
@@ -102,3 +102,27 @@ class EventListener(Progress):
     def __call__(self, event: object) -> None:
         self._function(event)
         self._refuse_cancelled()
+
+
+class ProgressOfCalls:
+    """The progress of calls that run one after another, as that of one call.
+
+    :param progress: receives the events of all calls; :data:`None` without one
+    :param before: what was done before; its totals are those of all calls together
+    """
+
+    def __init__(self, progress: Callable[[ProgressEvent], object] | None, before: ProgressEvent) -> None:
+        self._progress = progress
+        self._done = before
+
+    def next(self) -> Progress | None:
+        """Return the progress of the next call."""
+        progress, first = self._progress, self._done
+        if progress is None:
+            return None
+
+        def add(event: ProgressEvent) -> None:
+            self._done = first.plus(event.items, event.bytes, event.failed)
+            progress(self._done)
+
+        return EventListener(add)

@@ -6,7 +6,8 @@ import io
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -220,3 +221,35 @@ def test_a_short_run_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with Reporter(ProgressOutput(ProgressMode.DISPLAY, sink(True))) as reporter:
         reporter.on_event(ProgressEvent(items=1, bytes=1))
     assert stderr.getvalue() == ""
+
+
+def test_a_list_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The items of a list are counted in the background, and are the total; an error leaves none."""
+    shown(monkeypatch)
+
+    def broken() -> Iterator[int]:
+        yield 2
+        raise OSError
+
+    for count, text in ((lambda: [2, 3], "1 of 5 objects"), (broken, "1 object")):
+        reporter = Reporter(ProgressOutput(ProgressMode.NONE), "object", count=count)
+        reporter.on_long()
+        assert reporter._counting is not None
+        reporter._counting._thread.join()
+        reporter.on_event(ProgressEvent(items=1))
+        view = reporter.view()
+        assert view.text.partition(",")[0] == text
+        assert (view.done, view.total) == ((1, 5) if "of" in text else (0, None))
+
+
+def test_sizes_decide_where_they_are_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The bar shows bytes where the sizes of the files were added up, and the number of files until then."""
+    shown(monkeypatch)
+    (tmp_path / "f").write_bytes(bytes(100))
+    reporter = Reporter(ProgressOutput(ProgressMode.NONE), paths=lambda: [str(tmp_path / "f"), str(tmp_path / "none")])
+    reporter.on_event(ProgressEvent(items=1, bytes=50, of_items=2))
+    assert (reporter.view().done, reporter.view().total) == (1, 2)
+    reporter.on_long()
+    assert reporter._sizing is not None
+    reporter._sizing._thread.join()
+    assert (reporter.view().done, reporter.view().total) == (50, 100)

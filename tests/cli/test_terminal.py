@@ -57,11 +57,13 @@ class Command(NamedTuple):
 COMMANDS = {
     "hash": Command("hash files -o list --threads 2", "use --ledger FILE to make a run resumable"),
     "hash --workers": Command("hash files -o list --workers 2", "run the same command with --resume to continue", ""),
-    "verify": Command("verify list.sha512 --threads 2", "use --ledger FILE to make a run resumable"),
+    "verify": Command("verify list.sha512 --threads 2", "use --ledger FILE to make a run resumable", r"of 4,000 files"),
     "bag create": Command("bag create files --threads 2", f"nothing was changed; {AGAIN}"),
     "bag create of many": Command("bag create many/*", f"complete; {AGAIN} to create the others", ""),
     "bag create -o": Command("bag create files -o new --threads 2", f"nothing was changed; {AGAIN}"),
-    "bag validate": Command("bag validate bag --threads 2", "use --ledger FILE to make a run resumable"),
+    "bag validate": Command(
+        "bag validate bag --threads 2", "use --ledger FILE to make a run resumable", r"of 4,00\d files"
+    ),
     "bag validate of many": Command("bag validate many/*", "use --ledger FILE to make a run resumable", ""),
     "bag validate --workers": Command(
         "bag validate bag another --workers 2 --work run", "with --resume to continue", ""
@@ -69,7 +71,7 @@ COMMANDS = {
     "bag update": Command("bag update bag --add-algorithm md5 --threads 2", f"nothing was changed; {AGAIN}"),
     "bag complete": Command("bag complete incomplete --allow-http --allow-private --threads 2", f"{AGAIN} to continue"),
     "store put": Command("store put books new files", f"{AGAIN} to store the others", ""),
-    "store put --from": Command("store put books --from list.tsv", f"{AGAIN} to store the others", r"\d objects?"),
+    "store put --from": Command("store put books --from list.tsv", f"{AGAIN} to store the others", r"of 4,000 objects"),
     "store check": Command("store check root", f"nothing was changed; {AGAIN}", r"\d objects?"),
     "store check --workers": Command("store check root --digests --workers 2 --work run", f"interrupted; {AGAIN}", ""),
     "store repair": Command("store repair root", "run the same command to continue", r"\d objects?"),

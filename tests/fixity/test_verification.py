@@ -22,6 +22,7 @@ from pressmark.fixity import (
 from pressmark.fixity.algorithms import algorithms_of_size
 from pressmark.fixity.manifest_reader import BY_LENGTH
 from pressmark.fixity.verification import _PathSet
+from pressmark.progress_event import EventListener
 from support.implementations import Implementation
 
 from .trees import make
@@ -236,3 +237,23 @@ def test_links_in_names(
     found = [one.kind for one in verify(entries, root, links="refuse")]
     assert found[:6] == ["ok", "ok", "link", "link", "link", "missing"]
     assert [one.state for one in verify(entries, root)][:6] == ["ok"] * 5 + ["missing"]
+
+
+def test_progress_has_a_total(implementation: Implementation, tmp_path: Path) -> None:
+    """The total is the number of files in the list; files of several algorithms are counted together."""
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    listed = entries(tmp_path, "md5")[:2], entries(tmp_path, "sha256")[2:]
+    lines = [
+        f"{name.upper()} ({one.path}) = {one.digests[name]}\n"
+        for some in listed
+        for one in some
+        for name in one.digests
+    ]
+    events: list[tuple[int, int | None]] = []
+    progress = EventListener(lambda event: events.append((event.items, event.of_items)))
+    with check_manifest(io.BytesIO("".join(lines).encode()), tmp_path) as check:
+        assert check.files == 3
+        assert [verdict.state for verdict in check.verify(progress=progress)] == ["ok"] * 3
+    assert events[-1] == (3, 3)
+    assert events == sorted(events)

@@ -162,6 +162,12 @@ class Listing:
     ) -> None:
         self.close()
 
+    @property
+    def length(self) -> int | None:
+        """The number of listed files, by the lengths of the manifests; :data:`None` if these differ."""
+        lengths = {len(one.index) for one in self._manifests} or {0}
+        return lengths.pop() if len(lengths) == 1 else None
+
     def __len__(self) -> int:
         """Return the number of listed files; a file in several manifests counts once."""
         if self._length is None:

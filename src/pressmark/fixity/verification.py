@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
@@ -20,7 +21,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk_files
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
-from pressmark.progress_event import Progress
+from pressmark.progress_event import EventListener, Progress, ProgressEvent, ProgressOfCalls
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -103,6 +104,7 @@ def verify(
         known = _Known(base, links != "refuse")
     # All names are opened from here, so that none leads through a link.
     top = real = None
+    together = ProgressOfCalls(progress, ProgressEvent())
     with ExitStack() as stack:
         if links == "refuse" and HAS_DESCRIPTORS:
             top = stack.enter_context(open_directory(os.sep))
@@ -119,7 +121,7 @@ def verify(
 
         for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
             for entry, outcome in hash_tasks(
-                tasks, names, threads, progress, links=opened, read=read, ledger=ledger, beneath=top
+                tasks, names, threads, together.next(), links=opened, read=read, ledger=ledger, beneath=top
             ):
                 yield _verdict(entry, outcome, base)
     if base is not None and known is not None:
@@ -164,6 +166,7 @@ class ManifestCheck:
 
     :ivar name: name of the list
     :ivar algorithms: the different sets of algorithms of its files, each of official names; none if it is empty
+    :ivar files: number of files to verify
     :ivar passed_over: number of comments, blank lines and entries of other algorithms
     :ivar other_algorithms: if only the length of the digests tells their algorithm: others with digests of this length
     :ivar is_doubtful: becomes true if none of the first files matches, and the digests may be of one of
@@ -186,11 +189,12 @@ class ManifestCheck:
         self._root = None if root is None else os.fsencode(root)
         self._given = algorithms, format
         entries = self._entries()
-        found = {tuple(entry.digests): None for entry in entries}
+        found = Counter(tuple(entry.digests) for entry in entries)
         found.pop((), None)
+        self.files: int = found.total()
         self.algorithms = list(found)
         self.is_doubtful = False
-        self.passed_over = entries.passed_over
+        self.passed_over: int = entries.passed_over
         self.other_algorithms: tuple[str, ...] = ()
         if entries.is_guessed:
             ((used,),) = self.algorithms
@@ -221,13 +225,21 @@ class ManifestCheck:
         exclude: Sequence[str] | str = (),
         excluded: list[str] | None = None,
     ) -> Iterator[Verdict]:
-        """Verify the files as :func:`verify` does, which has the same parameters."""
+        """Verify the files as :func:`verify` does, which has the same parameters.
+
+        :param progress: its total is :attr:`files`
+        """
+
+        def report(event: ProgressEvent) -> None:
+            if progress is not None:
+                progress(event._replace(of_items=self.files))
+
         differing: int | None = 0 if self.other_algorithms else None
         verdicts = verify(
             self._entries(),
             self._root,
             threads,
-            progress,
+            EventListener(report),
             links=links,
             read=read,
             ledger=ledger,

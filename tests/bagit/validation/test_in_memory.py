@@ -200,9 +200,9 @@ def test_small_bags_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     events: list[ProgressEvent] = []
     assert validate(bag, progress=listening(events.append, told.append)) == expected["full"]
     assert told == expected["full"].problems
-    assert events == [
-        ProgressEvent(items=6, bytes=sum(file.stat().st_size for file in bag.rglob("*") if file.is_file()))
-    ]
+    listed = [file for file in bag.rglob("*") if file.is_file() and "tagmanifest" not in file.name]
+    nbytes = sum(file.stat().st_size for file in listed)
+    assert events == [ProgressEvent(items=len(listed), bytes=nbytes, of_items=len(listed))]
     assert validate(bag, level="complete", read="sequential") == expected["complete"]
     assert validate(bag, keep=0).summary() == {**expected["full"].summary(), "omitted": 1}
     with pytest.raises(ValueError, match="threads=-1"):

@@ -307,21 +307,39 @@ def test_bounded_report(tmp_path: Path) -> None:
 
 
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress adds up over payload and tag files, and is also reported if nothing is read."""
+    """Progress adds up over payload and tag files, and is the same for a bag in memory; if nothing is read, it has no
+    bytes. The total is the number of listed files."""
     bag = Sketch(tag_algorithms=["md5"]).write(tmp_path / "bag")
     events: list[ProgressEvent] = []
     from_disk(bag, progress=listening(events.append))
     assert [one.items for one in events] == sorted(one.items for one in events)
-    assert events[-1].items == 2 + 3
-    assert events[-1].bytes > 20
+    size = sum(file.stat().st_size for file in bag.rglob("*") if file.is_file() and "tagmanifest" not in file.name)
+    assert events[-1] == ProgressEvent(items=2 + 3, bytes=size, of_items=2 + 3)
+    assert {one.of_items for one in events} == {2 + 3}
+    last = events[-1]
     monkeypatch.setattr("pressmark.bagit.validation.file_matcher.PROGRESS_EVERY", 0)
     events.clear()
     from_disk(bag, "complete", progress=listening(events.append))
-    assert max(event.items for event in events) >= 5
+    assert events[-1] == ProgressEvent(items=6)
     events.clear()
-    size = sum(file.stat().st_size for file in bag.rglob("*") if file.is_file())
     validate(bag, progress=listening(events.append))
-    assert events == [ProgressEvent(items=6, bytes=size)]
+    assert events == [last]
+    for level in ("complete", "oxum"):
+        events.clear()
+        validate(bag, level, progress=listening(events.append))
+        assert events == [ProgressEvent(items=6)]
+
+
+def test_progress_without_a_total(tmp_path: Path) -> None:
+    """Manifests of different lengths have no total; a file that is missing is in the total, but not done."""
+    bag = Sketch().write(tmp_path / "bag")
+    events: list[ProgressEvent] = []
+    (bag / "data" / "a.txt").unlink()
+    from_disk(bag, progress=listening(events.append))
+    assert events[-1].of_items == events[-1].items + 1
+    (bag / "manifest-md5.txt").write_bytes(b"")
+    from_disk(bag, progress=listening(events.append))
+    assert events[-1].of_items is None
 
 
 # --- nothing outside of the bag, and nothing that blocks ----------------------------------------------------------

@@ -105,7 +105,11 @@ def validate_archive(
             def verify_members(tag_files: TagFiles, matcher: FileMatcher) -> None:
                 verify(bag.digests, tag_files, matcher, reading, report_problems, members.progress)
 
-            tag_files = check_files(bag, report, report_problems, verify_members, lenient=lenient, on_event=progress)
+            def show(event: ProgressEvent) -> None:
+                if progress is not None:
+                    progress(event._replace(bytes=members.progress.bytes))
+
+            tag_files = check_files(bag, report, report_problems, verify_members, lenient=lenient, on_event=show)
             if profile is not None:
                 report_problems(profile.check_files(tag_files.bag, bag, MEDIA_TYPES[archive.format]))
         if archive.has_changed():

@@ -22,7 +22,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.disk_queue import DiskQueue
-from pressmark.progress_event import EventListener
+from pressmark.progress_event import ProgressOfCalls
 from pressmark.reports import Problem, ProgressEvent
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ def verify(
     is read first, and the tag files in a second run with their own algorithms.
 
     :param digests: reads files: :meth:`~pressmark.bagit.bag_directory.BagDirectory.digests`
-    :param before: what was read already, which counts in the progress
+    :param before: what was read already, which counts in the progress, and the total if it is known
     """
     bag, ledger = tag_files.bag, reading.ledger
     tag_names = bag.tag_algorithms
     names = bag.algorithms if ledger is None else ledger.algorithms
     together = set(names) == set(tag_names)
-    now = before
+    progress = ProgressOfCalls(reading.progress, before)
 
     def compare(matches: Iterable[Match], names: tuple[str, ...], ledger: Ledger | None) -> None:
         # Files without comparable checksums were reported with their manifest or line.
@@ -87,15 +87,7 @@ def verify(
         if not names:
             deque(listed, 0)
             return
-        first = now
-
-        def add(event: ProgressEvent) -> None:
-            nonlocal now
-            now = first.plus(event.items, event.bytes, event.failed)
-            if reading.progress is not None:
-                reading.progress(now)
-
-        how = reading._replace(ledger=ledger, progress=None if reading.progress is None else EventListener(add))
+        how = reading._replace(ledger=ledger, progress=progress.next())
         for match, outcome in digests(listed, names, how):
             compare_digests(tag_files, match, outcome, report_problems)
 

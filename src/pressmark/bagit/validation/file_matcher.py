@@ -60,6 +60,8 @@ class FileMatcher:
             if on_event is not None and monotonic() >= next_progress:
                 next_progress = monotonic() + PROGRESS_EVERY
                 on_event(ProgressEvent(items=self.nfiles + self.tag_files))
+        if on_event is not None:
+            on_event(ProgressEvent(items=self.nfiles + self.tag_files))
 
     def matches(self) -> Iterator[Match]:
         """Yield each file that a manifest lists, with its checksums; report problems of the others."""

@@ -25,6 +25,7 @@ from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.fixity.scheduling import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
 from pressmark.paths.folding import are_distinct
+from pressmark.progress_event import ProgressEvent
 from pressmark.reports import ERROR, Problem
 
 __all__ = ["PlainBag", "check_in_memory"]
@@ -49,13 +50,13 @@ class PlainBag(NamedTuple):
 
     :ivar tags: its tag files
     :ivar counts: those of its report
-    :ivar size: of all its files, in bytes
+    :ivar progress: the progress at its end, as of any other bag
     :ivar problems: its problems, which are warnings
     """
 
     tags: BagTags
     counts: dict[str, int]
-    size: int
+    progress: ProgressEvent
     problems: list[Problem]
 
 
@@ -139,13 +140,18 @@ def _check(files: _TreeFiles, level: str, lenient: bool) -> PlainBag | None:
         level != "oxum" and not _agree(files, tag_files, payload)
     ):
         return None
-    sizes = files.batch.sizes
+    bag, sizes = tag_files.bag, files.batch.sizes
     nbytes = sum([sizes[files.files[path]] for path in payload])
     tag_files.check_oxum(nbytes, len(payload))
     if any(found.severity == ERROR for found in problems):
         return None
     counts = {"files": len(payload), "bytes": nbytes, "tag_files": len(files.files) - len(payload)}
-    return PlainBag(tag_files.bag, counts, sum([sizes[number] for number in files.files.values()]), problems)
+    progress = ProgressEvent(items=len(files.files))
+    if level == "full":
+        unlisted = files.files.keys() - payload if not bag.tag_manifests else {one.name for one in bag.tag_manifests}
+        read = [sizes[number] for path, number in files.files.items() if path not in unlisted]
+        progress = ProgressEvent(items=len(read), bytes=sum(read), of_items=len(read))
+    return PlainBag(bag, counts, progress, problems)
 
 
 def _agree(files: _TreeFiles, tag_files: TagFiles, payload: Collection[bytes]) -> bool:

@@ -79,6 +79,12 @@ class TagFiles:
                 self._check_fetch()
             self._check_tag_manifests()
 
+    @property
+    def listed(self) -> int | None:
+        """The number of files that all manifests list; :data:`None` unless manifests of the same files agree on it."""
+        lengths = (self.payload.length, self.tags.length)
+        return None if None in lengths else sum(filter(None, lengths))
+
     def is_everywhere(self, digests: Mapping[str, str]) -> bool:
         """Return whether a payload file that is listed with ``digests`` is in as many payload manifests as required.
 

@@ -60,7 +60,9 @@ def validate(
         algorithms
     :param profile: a BagIt Profile that the bag must conform to
     :param keep: maximum number of problems in the report; all are counted
-    :param progress: files and bytes read
+    :param progress: ``done`` counts payload files and tag files. At level ``"full"``, these are the files that
+        manifests list, with the bytes that were read of them; ``total`` is their number, unless the manifests differ in
+        length. At other levels, these are all files that were found, without bytes and without a total
     :raises BagError: ``path`` is neither a directory nor a file, or cannot be opened; other faults of a bag are
         problems, not exceptions
     :raises LedgerError: the ledger was created for other files or algorithms, or cannot be written
@@ -89,7 +91,7 @@ def validate_many(
 
     Small bags are read many at a time. Parameters are those of :func:`validate`.
 
-    :param progress: files and bytes read of each bag
+    :param progress: as for :func:`validate`; it starts again with each bag
     :raises ValueError: an argument is invalid
     """
     run = _Validation(level, lenient, links, threads, read, profile, keep, progress)
@@ -141,8 +143,7 @@ class _Validation(NamedTuple):
         if self.profile is not None:
             report_problems(self.profile.check(found.tags))
         if self.progress is not None:
-            counts = found.counts
-            self.progress(ProgressEvent(items=counts["files"] + counts["tag_files"], bytes=found.size))
+            self.progress(found.progress)
         return report
 
     def read(self, path: AnyPath, ledger: AnyLedger | None = None) -> BagReport:
@@ -175,7 +176,8 @@ class _Validation(NamedTuple):
             def verify_files(tag_files: TagFiles, matcher: FileMatcher) -> None:
                 opened = _opened(ledger, tag_files.bag.algorithms, base.path, stack)
                 reading = Reading(self.threads, self.order, self.links == "trusted", opened, self.progress)
-                verify(base.digests, tag_files, matcher, reading, report_problems)
+                total = ProgressEvent(of_items=tag_files.listed)
+                verify(base.digests, tag_files, matcher, reading, report_problems, total)
 
             tag_files = check_files(
                 base,

@@ -39,7 +39,7 @@ from pressmark.errors import BagError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk_files
 from pressmark.progress_event import EventListener, Progress
-from pressmark.reports import ERROR, Problem
+from pressmark.reports import ERROR, Problem, ProgressEvent
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -182,6 +182,8 @@ def validate_command(
         def hear(event: object) -> None:
             if isinstance(event, Problem):
                 findings.add(event)
+            elif several and isinstance(event, ProgressEvent):
+                event = event._replace(of_items=None)  # the total of this bag
             output.progress(event)
 
         heard = EventListener(hear)

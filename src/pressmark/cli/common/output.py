@@ -42,6 +42,7 @@ class Output:
     :param interrupted: the message of an interrupted command, or a function that returns it
     :param stages: see :class:`~pressmark.cli.common.progress.Reporter`
     :param paths: see :class:`~pressmark.cli.common.progress.Reporter`
+    :param count: see :class:`~pressmark.cli.common.progress.Reporter`
     :ivar sink: where the results go
     :ivar target: compresses for ``sink``, or is ``sink`` itself
     :ivar reporter: shows the progress, and reports failures
@@ -69,6 +70,7 @@ class Output:
         interrupted: str | Callable[[], str] = "interrupted",
         stages: Mapping[str, str | tuple[str, str]] | None = None,
         paths: Callable[[], Iterable[str | bytes | Outcome]] | None = None,
+        count: Callable[[], Iterable[int]] | None = None,
     ) -> None:
         self.as_json = as_json
         self.errors = 0
@@ -89,7 +91,9 @@ class Output:
 
                 self.target = stack.enter_context(packed(self.sink, self.sink.name))
             mode = progress_mode(progress, self.sink, data=data)
-            self.reporter = stack.enter_context(Reporter(mode, noun, stages, paths=paths, on_pause=self.flush))
+            self.reporter = stack.enter_context(
+                Reporter(mode, noun, stages, paths=paths, count=count, on_pause=self.flush)
+            )
             self.progress = EventListener(self._on_event)
             self._stack = stack.pop_all()
 

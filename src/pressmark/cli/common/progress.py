@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -120,6 +120,7 @@ class Reporter:
     :param stages: the words of the stages, by their names in events; with a noun if other items are counted
     :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
         is skipped. :data:`None` if only events report a total
+    :param count: yields the numbers of items in the parts of a list, for a background thread that adds them up
     :param on_pause: called a few times a second, to write pending results
     :ivar stages: as given, and changeable
     :ivar failed: number of failures that were reported
@@ -134,6 +135,7 @@ class Reporter:
         stages: Mapping[str, str | tuple[str, str]] | None = None,
         *,
         paths: Callable[[], Iterable[str | bytes | Outcome]] | None = None,
+        count: Callable[[], Iterable[int]] | None = None,
         on_pause: Callable[[], object] = lambda: None,
     ) -> None:
         self.failed = self.excluded = 0
@@ -142,11 +144,13 @@ class Reporter:
         self._noun = noun
         self.stages = dict(stages or {})
         self._paths = paths
+        self._count = count
         self._on_pause = on_pause
         # Of the stage: what earlier runs have done, and what was done before it began, which counts for no rate.
         self._before = self._first = ProgressEvent()
         self._is_hidden = False
-        self._sizing: _Sizing | None = None
+        self._sizing: _Sum | None = None
+        self._counting: _Sum | None = None
         self._next_flush = 0.0
         self._pending: deque[str | bytes] = deque()
         self._lock = threading.RLock()
@@ -185,8 +189,9 @@ class Reporter:
                 self._display = None
                 self._redirect(False)
         self.flush()
-        if self._sizing is not None:
-            self._sizing.stop()
+        for adding in (self._sizing, self._counting):
+            if adding is not None:
+                adding.stop()
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
@@ -240,15 +245,16 @@ class Reporter:
         event, first, seconds = self.done, self._first, time.monotonic() - self._since
         items, size = event.items - first.items, event.bytes - first.bytes
         of_bytes = event.of_bytes if self._sizing is None else self._sizing.total
+        of_items = event.of_items if self._counting is None else self._counting.total
         stage, noun = self.stages.get(event.stage, ""), self._noun
         if isinstance(stage, tuple):
             stage, noun = stage
         text = format_count(event.items, noun)
-        if event.of_items is not None:
-            text = f"{event.items:,} of {format_count(event.of_items, noun)}"
+        if of_items is not None:
+            text = f"{event.items:,} of {format_count(of_items, noun)}"
         if event.bytes or of_bytes:
             text += f", {format_bytes(event.bytes)}" + ("" if of_bytes is None else f" of {format_bytes(of_bytes)}")
-        if event.of_items is not None and not items and event.items < event.of_items:
+        if of_items is not None and not items and event.items < of_items:
             # Processes take a moment to start, and a large object to be copied.
             text += f", waiting for the first {noun}"
         # Of large files, only the size tells how fast the run is.
@@ -258,18 +264,23 @@ class Reporter:
             text += f", {format_bytes(size / seconds)}/s"
         if event.failed:
             text += f", {event.failed:,} failed"
-        done, total = (event.bytes, of_bytes) if event.of_items is None else (event.items, event.of_items)
+        # The sizes of files tell more than their number, where they were added up.
+        by_bytes = of_items is None or (self._sizing is not None and of_bytes is not None)
+        done, total = (event.bytes, of_bytes) if by_bytes else (event.items, of_items)
         lefts = [
             max(0, of - at) * seconds / new
-            for of, at, new in ((of_bytes, event.bytes, size), (event.of_items, event.items, items))
+            for of, at, new in ((of_bytes, event.bytes, size), (of_items, event.items, items))
             if of and new > 0
         ]
         return View(stage, text, done, total, max(lefts, default=None))
 
     def on_long(self) -> None:
-        """Add up the sizes of the files. Called in the thread, once: a short run needs no estimate."""
-        if self._paths is not None:
-            self._sizing = _Sizing(self._paths)
+        """Add up the sizes of the files, and the items. Called in the thread, once: a short run needs no estimate."""
+        paths, count = self._paths, self._count
+        if paths is not None:
+            self._sizing = _Sum(lambda: _sizes(paths()))
+        if count is not None:
+            self._counting = _Sum(count)
 
     # --- the thread -----------------------------------------------------------------------------------------------
 
@@ -349,16 +360,17 @@ def format_rate(size: int, seconds: float) -> list[str]:
     return [f"{format_bytes(size / seconds)}/s"] if seconds >= 1 else []
 
 
-class _Sizing:
-    """Adds up the sizes of files in a background thread.
+class _Sum:
+    """Adds up numbers in a background thread.
 
-    :ivar total: bytes of all files; :data:`None` until it is known
+    :param numbers: yields them
+    :ivar total: their sum; :data:`None` until it is known
     """
 
-    def __init__(self, paths: Callable[[], Iterable[str | bytes | Outcome]]) -> None:
+    def __init__(self, numbers: Callable[[], Iterable[int]]) -> None:
         self.total: int | None = None
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, args=[paths], name="pressmark-sizes", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=[numbers], name="pressmark-totals", daemon=True)
         started(self._thread)
 
     def stop(self) -> None:
@@ -367,17 +379,21 @@ class _Sizing:
         if self._thread.ident is not None:  # it was started
             self._thread.join()
 
-    def _run(self, paths: Callable[[], Iterable[str | bytes | Outcome]]) -> None:
+    def _run(self, numbers: Callable[[], Iterable[int]]) -> None:
         total = 0
         try:
-            for path in paths():
+            for number in numbers():
                 if self._stopped:
                     return
-                if isinstance(path, (str, bytes)):
-                    try:
-                        total += os.stat(path).st_size
-                    except (OSError, ValueError):
-                        continue  # reported by the run
+                total += number
         except Exception:
             return  # no estimate
         self.total = total
+
+
+def _sizes(paths: Iterable[str | bytes | Outcome]) -> Iterator[int]:
+    """Yield the size of each file; an error is reported by the run."""
+    for path in paths:
+        if isinstance(path, (str, bytes)):
+            with contextlib.suppress(OSError, ValueError):
+                yield os.stat(path).st_size

@@ -14,7 +14,7 @@ from pressmark.fs.gzipped import unpacked
 from pressmark.stores import Store, StoreObject
 from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list
 
-__all__ = ["listed_identifiers", "store_listed"]
+__all__ = ["count_lines", "listed_identifiers", "store_listed"]
 
 _Line = tuple[int, bytes, bytes | None]
 
@@ -56,6 +56,20 @@ def listed_identifiers(path: str, null: bool, crlf: Crlf | None) -> Iterator[byt
         for pairs in _blocks(source, null):
             for _number, identifier, more in pairs:
                 yield identifier if more is None else identifier + b"\t" + more
+
+
+def count_lines(path: str | None, null: bool, crlf: Crlf | None) -> Callable[[], Iterator[int]] | None:
+    """Return a function that yields the number of lines in each block of a list; :data:`None` without a list that can
+    be read once more.
+    """
+    if path is None or not os.path.isfile(path):
+        return None
+
+    def counts() -> Iterator[int]:
+        with _open_lines(path, null, crlf) as source:
+            yield from map(len, source.lines(b"\0" if null else b"\n"))
+
+    return counts
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +140,7 @@ def put_command(
     how: dict[str, Any] = {"replace": replace, "copy_mode": copy_mode, "links": links, "compare": True}
     how["exclude"] = globs_to_exclude(exclude, exclude_junk)
     store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
+    count = None
     if listed is None:
         source = _source(sources)
         how |= creation_date(created, store.kind)
@@ -149,11 +150,13 @@ def put_command(
 
         run = one_object(put)
     else:
-        from pressmark.cli.store.listed import store_listed
+        from pressmark.cli.store.listed import count_lines, store_listed
 
         run = partial(store_listed, store, listed, null, crlf, **how)
+        count = count_lines(listed, null, crlf)
     is_counted = listed is not None
-    return store_objects(path, store, run, as_json=as_json, null=null, progress=progress, is_counted=is_counted)
+    shown: dict[str, Any] = {"as_json": as_json, "null": null, "progress": progress}
+    return store_objects(path, store, run, **shown, is_counted=is_counted, count=count)
 
 
 def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object]:
@@ -179,12 +182,14 @@ def store_objects(
     null: bool,
     progress: bool | None,
     is_counted: bool = False,
+    count: Callable[[], Iterable[int]] | None = None,
 ) -> int:
     """Store objects, report each, and return the exit status.
 
     :param path: the store, as specified
     :param run: stores the objects, and passes the record or the error of each to its argument
     :param is_counted: end with the number of objects
+    :param count: yields the number of objects in each part of a list, for the progress
     """
     stored = same = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
@@ -194,13 +199,15 @@ def store_objects(
         what = f"interrupted after {format_count(stored + same, 'object')}"
         return f"{what}; run the same command again to store the others"
 
-    with Output(progress, "object", as_json=as_json, null=null, go_on=True, interrupted=interrupted) as output:
+    how: dict[str, Any] = {"as_json": as_json, "null": null, "count": count}
+    with Output(progress, "object", go_on=True, interrupted=interrupted, **how) as output:
 
         def report(record: StoreObject | Exception) -> None:
             nonlocal stored, same, failed, warned, recorded, changed
             if isinstance(record, Exception):
                 failed += 1
                 output.reporter.fail(str(record))
+                output.reporter.on_event(ProgressEvent(items=stored + same + failed, failed=failed))
                 return
             stored += not record.exists_same
             same += record.exists_same
@@ -212,7 +219,7 @@ def store_objects(
             for found in record.problems:
                 warned += 1
                 output.reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-            output.reporter.on_event(ProgressEvent(items=stored + same, failed=failed))
+            output.reporter.on_event(ProgressEvent(items=stored + same + failed, failed=failed))
 
         run(report)
         counts = {"stored": stored, "failed": failed, "warnings": warned}

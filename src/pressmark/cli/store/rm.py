@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -83,12 +83,14 @@ def rm_command(
     def interrupted() -> str:
         return f"interrupted after {format_count(done, 'object')}; run the command again to remove the others"
 
-    with Output(progress, "object", as_json=as_json, go_on=not dry_run, interrupted=interrupted) as output:
-        items: Iterable[str | bytes] = removed
-        if listed is not None:
-            from pressmark.cli.store.listed import listed_identifiers
+    items: Iterable[str | bytes] = removed
+    count: Callable[[], Iterable[int]] | None = partial(list, [len(removed)])
+    if listed is not None:
+        from pressmark.cli.store.listed import count_lines, listed_identifiers
 
-            items = listed_identifiers(listed, null, crlf)
+        items, count = listed_identifiers(listed, null, crlf), count_lines(listed, null, crlf)
+    shown: dict[str, Any] = {"as_json": as_json, "go_on": not dry_run, "interrupted": interrupted, "count": count}
+    with Output(progress, "object", **shown) as output:
         with Removal(store) as removal:
             for one in items:
                 try:
@@ -99,9 +101,9 @@ def rm_command(
                 except (ObjectError, IdentifierError) as error:
                     failed += 1
                     output.reporter.fail(str(error))
-                    continue
-                done += 1
-                output.reporter.on_event(ProgressEvent(items=done, failed=failed))
+                else:
+                    done += 1
+                output.reporter.on_event(ProgressEvent(items=done + failed, failed=failed))
         summary = {"ok": not failed, "removed": done, "failed": failed}
         output.summary({"dry_run": True, **summary} if dry_run else summary)
     output.tell(f"{format_count(done, 'object')} {'would be removed' if dry_run else 'removed'}")
