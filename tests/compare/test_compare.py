@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -14,7 +15,8 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.compare import KINDS, Comparison, LayoutResult, compare
-from pressmark.errors import SpillError
+from pressmark.compare.report import judge
+from pressmark.errors import FormatError, SpillError
 from pressmark.layouts import blocks, streams as lines
 from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
@@ -174,6 +176,61 @@ class Column:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._column.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "more"),
+    [
+        ("ids.csv", "id,title\na.x,One\nb.x,Two\n", {"column": "id"}),
+        ("ids.csv.gz", "id,title\na.x,One\nb.x,Two\n", {"column": "id"}),
+        ("ids.tsv", "a.x\tOne\nb.x\tTwo\n", {"column": 1, "header": False}),
+        ("ids.csv", "title;id\nOne;a.x\nTwo;b.x\n", {"column": "id", "delimiter": ";"}),
+        ("ids.jsonl", '{"id": "a.x"}\n{"id": null}\n{"id": "b.x"}\n', {"column": "id"}),
+        ("ids", "id\na.x\nb.x\n", {"column": "id", "format": "csv"}),
+        ("ids.csv", "a.x\nb.x\n", {"format": "lines"}),
+        ("ids.txt.gz", "a.x\nb.x\n", {}),
+    ],
+)
+def test_a_column_of_a_file(
+    implementation: Implementation, tmp_path: Path, name: str, text: str, more: dict[str, Any]
+) -> None:
+    """A table is read as the command reads it, and a list too."""
+    data = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+    (tmp_path / name).write_bytes(data)
+    found = compare(tmp_path / name, ["0002"], **more)
+    assert found.layouts[0].mapped == found.identifiers == 2
+    if "format" in more:
+        assert compare(io.BytesIO(data), ["0002"], **more).layouts[0].mapped == 2
+
+
+@pytest.mark.peers
+def test_a_column_of_parquet(implementation: Implementation, tmp_path: Path) -> None:
+    """A column of Parquet is read; a null is no identifier."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"id": ["a.x", None, "b.x"]}), tmp_path / "ids.parquet")
+    assert compare(tmp_path / "ids.parquet", ["0002"], column="id").identifiers == 2
+
+
+def test_a_table_without_a_column(tmp_path: Path) -> None:
+    """A table is not compared as lines, and a column must exist."""
+    (tmp_path / "ids.csv").write_text("id\na\n")
+    with pytest.raises(FormatError, match="CSV needs"):
+        compare(tmp_path / "ids.csv", ["0002"])
+    with pytest.raises(FormatError, match="column 'x' not found; columns: id"):
+        compare(tmp_path / "ids.csv", ["0002"], column="x")
+
+
+def test_the_verdict() -> None:
+    """The verdict has the recommendation of the command, and names a path inside another."""
+    found = compare(["a", "a/b"], ["0002", "0004"], names=["flat", "hashed"])
+    assert [(one.structure, one.layout) for one in found.verdict.recommendations] == [("ocfl", "hashed")]
+    assert found.verdict == judge(found)
+    [group] = found.verdict.groups
+    assert (group.title, group.statements[0].text) == (
+        "One object would be inside another",
+        "flat: 2 identifiers have nested paths, for example 'a' and 'a/b'.",
+    )
 
 
 @pytest.mark.peers

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from pressmark.cli.common.console import CallError, Failure, cause, one_line, say
-from pressmark.cli.common.files import open_source
+from pressmark.cli.common.files import InputStream, open_source
 from pressmark.cli.common.layout_options import column_named, layout_option, source_options
 from pressmark.cli.common.options import PROGRESS, THREADS, WholeNumber, complete_layouts, json_option, null_option
 from pressmark.cli.common.output import Output
@@ -19,11 +19,12 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
 from pressmark.cli.common.rich_tables import Table, output_width, tables_text
 from pressmark.compare.comparison import Comparison, compare
-from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, judge, safety_of, write_report
+from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, safety_of, write_report
 from pressmark.compare.result import KINDS
 from pressmark.errors import ReportError, SpillError, quoted
 from pressmark.html import format_number
 from pressmark.paths import PROFILES
+from pressmark.progress_event import EventListener, ProgressEvent
 from pressmark.tabular.formats import chosen_format
 from pressmark.tabular.tables import open_items
 
@@ -188,9 +189,15 @@ def compare_command(
             raise CallError(str(error)) from None
     interrupted = "interrupted; run the same command again"
     with (
-        _opened(file, null, **source_format) as identifiers,
+        _opened(file, null, **source_format) as (identifiers, source),
         Output(progress, "identifier", as_json=as_json, interrupted=interrupted, stages=STAGES) as output,
     ):
+
+        def show(event: object) -> None:
+            if source is not None and isinstance(event, ProgressEvent) and event.stage == "read":
+                event = event._replace(bytes=source.bytes_read, of_bytes=source.size)
+            output.progress(event)
+
         try:
             comparison = compare(
                 identifiers,
@@ -206,7 +213,7 @@ def compare_command(
                 probe=probe,
                 source="standard input" if file == "-" else file,
                 null=null,
-                progress=output.progress,
+                progress=EventListener(show),
             )
         except SpillError as error:
             raise Failure(f"{error}; choose another directory with --temporary") from None
@@ -221,7 +228,7 @@ def compare_command(
             except ReportError as error:
                 raise Failure(str(error)) from None
         output.errors += sum(not one.ok for one in comparison.layouts) + comparison.unreadable
-        found = judge(comparison)
+        found = comparison.verdict
         if as_json:
             summary: dict[str, Any] = comparison.record()
             for record in summary.pop("layouts"):
@@ -238,8 +245,10 @@ def compare_command(
 
 
 @contextlib.contextmanager
-def _opened(file: str, null: bool, column: str | None, format_name: str | None, **options: Any) -> Iterator[Any]:
-    """Open FILE and yield its identifiers in a form that ``compare`` accepts."""
+def _opened(
+    file: str, null: bool, column: str | None, format_name: str | None, **options: Any
+) -> Iterator[tuple[Any, InputStream | None]]:
+    """Open FILE and yield its identifiers in a form that ``compare`` accepts, and the file; of a store, no file."""
     if file != "-" and os.path.isdir(file):
         if column or format_name or null or options["delimiter"] or options["crlf"]:
             names = "--column, --format, --delimiter, --crlf and -0"
@@ -247,7 +256,7 @@ def _opened(file: str, null: bool, column: str | None, format_name: str | None, 
         # Imported here: most runs do not open a store.
         from pressmark.cli.store.options import open_store
 
-        yield open_store(os.fsencode(file), None, None, None)
+        yield open_store(os.fsencode(file), None, None, None), None
         return
     name = "<stdin>" if file == "-" else file
     options |= {"column": column_named(column), "null": null}
@@ -256,7 +265,7 @@ def _opened(file: str, null: bool, column: str | None, format_name: str | None, 
         open_source(file) as source,
         open_items(source, name, format, json_lines=format_name is None, **options) as items,
     ):
-        yield items
+        yield items, source
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

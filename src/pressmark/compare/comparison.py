@@ -18,14 +18,14 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pressmark.compare import metrics
 from pressmark.compare.distinct import DistinctIdentifiers
 from pressmark.compare.growth import predict_growth
 from pressmark.compare.probe import probe_tree
 from pressmark.compare.remarks import RemarkFinder
-from pressmark.compare.report import write_report
+from pressmark.compare.report import Verdict, judge, write_report
 from pressmark.compare.result import (
     FIRST,
     KINDS,
@@ -106,6 +106,13 @@ class Comparison(ComparisonData):
             for one in self.layouts
         ]
 
+    @property
+    def verdict(self) -> Verdict:
+        """What ``pressmark compare`` prints: the layout to choose for each kind of store, with reasons, and what speaks
+        against the others, by the rules of :func:`pressmark.compare.report.judge`.
+        """
+        return judge(self)
+
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML report; requires the extra ``report``.
 
@@ -119,7 +126,10 @@ def compare(
     layouts: Sequence[Layout | str],
     *,
     names: Sequence[str | None] | None = None,
-    column: str | None = None,
+    column: str | int | None = None,
+    format: Literal["lines", "csv", "tsv", "jsonl", "parquet"] | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
     files_per_object: int = 1,
     versions: int = 1,
     profile: str = "all",
@@ -141,13 +151,18 @@ def compare(
     >>> ids = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "uc1.b1"]
     >>> found = compare(ids, [pressmark.layout("0012", delimiters=["."]), pressmark.layout("0003")])
     >>> [(one.name[:4], one.lengths.path_bytes.max, one.collisions.equal) for one in found.layouts]
-    [('0012', 15, 0), ('0003', 33, 0)]
+    [('0012', 15, 2), ('0003', 39, 0)]
 
     :param ids: the identifiers: the path (:class:`os.PathLike`) or a binary stream of a file with one identifier per
-        line, an Arrow column, an iterable of ``str`` or ``bytes``, or a :class:`~pressmark.stores.Store`; read once
+        line or, with ``column``, of a table; an Arrow column, an iterable of ``str`` or ``bytes``, or a
+        :class:`~pressmark.stores.Store`; read once
     :param layouts: one or more layouts, or their names: ``0003`` is the layout with default parameters
     :param names: a name for each layout; None for its official name. Equal names get a number
-    :param column: the column of an Arrow table
+    :param column: the column of a table: its name, or its number from 1; for JSON lines, a key; of an Arrow table, the
+        name of a field. Nulls are skipped
+    :param format: the format of a file, :data:`None` decides by its suffix, as for :meth:`pressmark.Layout.map_file`
+    :param header: the first row of CSV and TSV has the column names; required if ``column`` is a number
+    :param delimiter: the separator of CSV; :data:`None` for a comma
     :param files_per_object: content files in an object, in all versions together
     :param versions: versions of an OCFL object
     :param profile: the systems to check paths against: ``unix``, ``windows``, ``azure``, ``s3`` or ``all``
@@ -165,6 +180,8 @@ def compare(
     :param progress: identifiers and layouts done
     :raises TypeError: ``ids`` has an unsupported type
     :raises ValueError: a parameter is out of range
+    :raises FormatError: the file has another format or lacks the column, or options of the file contradict each other
+    :raises TableError: the file is malformed or damaged
     :raises SpillError: a temporary file cannot be written
     :raises OSError: the file of identifiers cannot be read, or ``probe`` is not a writable directory
     """
@@ -195,7 +212,8 @@ def compare(
         count = min(workers, len(chosen) + 1)
         pool = stack.enter_context(Threads(count, "pressmark-compare"))
         source_ids = _Source(ids)
-        for block in identifier_blocks(source_ids.items, field=column, delimiter=b"\0" if null else b"\n", crlf=crlf):
+        table: dict[str, Any] = {"column": column, "format": format, "header": header, "delimiter": delimiter}
+        for block in identifier_blocks(source_ids.items, **table, crlf=crlf, null=null):
             lines = b"\n" + block.column.batch.to_lines(b"\n")
             steps = [partial(distinct.add, block, lines), partial(finder.screen, len(block.column), lines)]
             for _ in pool.map(_call, steps):

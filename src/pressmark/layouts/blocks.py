@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 from time import thread_time
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from pressmark import _kernels
 from pressmark._kernels.tables import ErrorCode
@@ -19,8 +20,9 @@ from pressmark.arrow import (
 )
 from pressmark.errors import IdentifierError
 from pressmark.layouts.base import Layout
-from pressmark.layouts.streams import cut_blocks
-from pressmark.tabular.formats import Crlf, open_list
+from pressmark.layouts.streams import ItemFile, cut_blocks, name_of
+from pressmark.tabular.formats import Crlf, chosen_format
+from pressmark.tabular.tables import open_items
 
 __all__ = [
     "Block",
@@ -108,42 +110,48 @@ def starting_with(column: PackedColumn, prefix: bytes) -> list[int]:
 
 
 def identifier_blocks(
-    ids: IdentifierSource, *, field: str | None = None, delimiter: bytes = b"\n", crlf: Crlf | None = None
+    ids: IdentifierSource,
+    *,
+    column: str | int | None = None,
+    format: str | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    crlf: Crlf | None = None,
+    null: bool = False,
 ) -> Iterator[Block]:
     """Yield identifiers in blocks.
 
-    ``ids`` is the path (:class:`os.PathLike`) or the binary stream of a file of lines, an Arrow column (see
-    :meth:`Layout.map`), a :class:`StringColumn`, or an iterable of ``str`` and ``bytes``. It is read once, and
-    lazily.
+    ``ids`` is the path (:class:`os.PathLike`) or the binary stream of a file, an Arrow column (see :meth:`Layout.map`),
+    a :class:`StringColumn`, or an iterable of ``str`` and ``bytes``. It is read once, and lazily.
 
-    :param field: the column of an Arrow table
-    :param delimiter: the byte that ends a line
-    :param crlf: for a path only: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them
-        as part of identifiers
+    :param column: the column of an Arrow table, or of a file, whose other options are those of ``map_file``
     :raises TypeError: ``ids`` has another type, or an item is neither ``str`` nor ``bytes``
     :raises ColumnError: an Arrow column is malformed, is not text, or lacks the field
-    :raises TableError: the file is not a list of lines (:exc:`FormatError`), or needs ``crlf``
+    :raises FormatError: the file has another format or lacks the column, or the arguments contradict each other
+    :raises TableError: the file is malformed, or needs ``crlf``
     :raises OSError: the file cannot be read
-    :raises ValueError: ``delimiter`` is not one byte
     """
     kernels = _kernels.active
     if isinstance(ids, (str, bytes)):
         raise TypeError(f"expected identifiers, not a single {type(ids).__name__}; use a list, or a Path for a file")
-    if len(delimiter) != 1:
-        raise ValueError(f"delimiter={delimiter!r}: expected one byte")
-    if field is not None and (isinstance(ids, os.PathLike) or hasattr(ids, "read")):
-        raise TypeError("column: a file is read as lines; read the table, and give its column instead")
-    if isinstance(ids, os.PathLike):
-        with open(ids, "rb") as file:
-            yield from _of_lines(open_list(file, name=os.fspath(ids), delimiter=delimiter, crlf=crlf), delimiter)
+    if isinstance(ids, os.PathLike) or (hasattr(ids, "read") and (column is not None or format is not None)):
+        name = name_of(cast("ItemFile", ids))
+        table: dict[str, Any] = {"column": column, "header": header, "delimiter": delimiter, "crlf": crlf, "null": null}
+        chosen = chosen_format(name, format=format, **table)
+        with ExitStack() as stack:
+            file = stack.enter_context(open(ids, "rb")) if isinstance(ids, os.PathLike) else ids
+            items = stack.enter_context(open_items(file, name, chosen, json_lines=format is None, **table))
+            yield from identifier_blocks(items, null=null)
     elif hasattr(ids, "read"):
-        yield from _of_lines(ids, delimiter)
+        yield from _of_lines(ids, b"\0" if null else b"\n")
     elif isinstance(ids, StringColumn):
         for piece, nulls in ids.packed(kernels, ITEMS, BYTES):
             yield Block(PackedColumn(kernels, piece, nulls), {})
     elif isinstance(ids, (ArrowStreamExportable, ArrowArrayExportable)):
-        for column in packed_columns(kernels, ids, field, ITEMS, BYTES):
-            yield Block(column, {})
+        if isinstance(column, int):
+            raise TypeError(f"column={column}: expected the name of a field of the Arrow table")
+        for packed in packed_columns(kernels, ids, column, ITEMS, BYTES):
+            yield Block(packed, {})
     elif isinstance(ids, Iterable):
         yield from _of_texts(ids)
     else:
