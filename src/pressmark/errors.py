@@ -194,9 +194,13 @@ class TableWarning(UserWarning):
 
 
 class _ItemError(PressmarkError, ValueError):
-    """Base class of :class:`IdentifierError` and :class:`PathError`."""
+    """Base class of :class:`IdentifierError` and :class:`PathError`.
 
-    what = ""
+    :ivar item: the identifier or the path
+    """
+
+    #: The noun of the item, for messages.
+    what: str = ""
 
     def __init__(self, item: str | bytes, index: int | None, reason: str) -> None:
         super().__init__(item, index, reason)
@@ -212,8 +216,9 @@ class _ItemError(PressmarkError, ValueError):
 class IdentifierError(_ItemError):
     """An identifier that the layout cannot map to a path.
 
-    :ivar id: the identifier, unchanged
-    :ivar index: index in the batch, from 0; :data:`None` outside of a batch
+    :ivar id: the identifier, as the caller specified it; from a file a ``str``, with the surrogates of ``os.fsdecode``
+    :ivar index: index in the batch, from 0; in a file its line with a header, in Parquet its row, from 0; :data:`None`
+        outside of a batch
     :ivar reason: the reason, on one line
     """
 
@@ -222,15 +227,16 @@ class IdentifierError(_ItemError):
 
     @property
     def id(self) -> str | bytes:
-        """The identifier, unchanged."""
+        """The identifier, as the caller specified it; from a file a ``str``."""
         return self.item
 
 
 class PathError(_ItemError):
     """A path from which the layout cannot recover an identifier.
 
-    :ivar path: the path, unchanged
-    :ivar index: index in the batch, from 0; :data:`None` outside of a batch
+    :ivar path: the path, as the caller specified it; from a file a ``str``, with the surrogates of ``os.fsdecode``
+    :ivar index: index in the batch, from 0; in a file its line with a header, in Parquet its row, from 0; :data:`None`
+        outside of a batch
     :ivar reason: the reason, on one line
     """
 
@@ -239,7 +245,7 @@ class PathError(_ItemError):
 
     @property
     def path(self) -> str | bytes:
-        """The path, unchanged."""
+        """The path, as the caller specified it; from a file a ``str``."""
         return self.item
 
 

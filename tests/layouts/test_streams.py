@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import pressmark
 from pressmark import (
     DirectClean,
     FlatDirect,
@@ -33,8 +34,8 @@ ON_ERROR = ("raise", "skip", "none")
 
 def oracle(
     layout: Layout, blob: bytes, delimiter: bytes, on_error: str, both: bool, back: bool
-) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """Return the expected output, and index and item of each expected failure, computed item by item."""
+) -> tuple[bytes, list[tuple[int, str]]]:
+    """Return the expected output, and index and text of each expected failure, computed item by item."""
     call = layout.unmap_path if back else layout.map_id
     items = blob.split(delimiter)
     terminated = not items[-1]
@@ -50,7 +51,7 @@ def oracle(
         # By lines each line has one TAB; by NUL the last TAB of a record is the one before the path.
         three_columns = both and (b"\t" in path or (b"\t" in identifier and delimiter != b"\0"))
         if bad or three_columns or delimiter in result:
-            failed.append((index, item))
+            failed.append((index, item.decode("utf-8", "surrogateescape")))
             if on_error == "raise":
                 break
             if on_error == "skip":
@@ -62,7 +63,7 @@ def oracle(
     return written, failed
 
 
-def places(passed: Passed) -> list[tuple[int, bytes]]:
+def places(passed: Passed) -> list[tuple[int, str]]:
     """Return the index and the item of every error of a call."""
     errors = [args for _, _, args in passed.failures]
     if passed.result[0] in (IdentifierError, PathError):
@@ -184,7 +185,7 @@ def test_raise_writes_everything_before_the_failing_item(implementation: Impleme
         passed = pass_through(partial(map_lines, FlatDirect()), blob)
         assert passed.written == b"ok\n" * count
         kind, text, (item, index, _) = passed.result
-        assert (kind, item, index) == (IdentifierError, b"..", count)
+        assert (kind, item, index) == (IdentifierError, "..", count)
         assert text.startswith(f"identifier {count} '..': ")
 
 
@@ -394,3 +395,19 @@ def test_a_failing_source_is_reported(implementation: Implementation) -> None:
     for options in ({"errors": Errors()}, {"progress": Progress(refuse)}):
         with pytest.raises(KeyError, match="stop"):
             map_lines(FlatDirect(), io.BytesIO(b"..\na\n"), io.BytesIO(), on_error="skip", **options)
+
+
+@pytest.mark.parametrize("column", [None, "id"])
+def test_errors_of_a_file_have_text(implementation: Implementation, column: str | None) -> None:
+    """The identifier of an error is a str, with surrogates, as in other records; its index is the line, from 0."""
+    head = b"" if column is None else b"id,title\n"
+    rows = [b"a", b"\xff", b""]
+    data = head + b"".join(row + (b"\n" if column is None else b",x\n") for row in rows)
+    errors: list[IdentifierError] = []
+    how: Any = {"on_error": "none", "errors": errors, "column": column, "format": column and "csv"}
+    pressmark.layout("0007").map_file(io.BytesIO(data), io.BytesIO(), **how)
+    first = 0 if column is None else 1
+    assert [(error.id, error.index) for error in errors if error.id] == [("\udcff", first + 1)]
+    with pytest.raises(IdentifierError) as caught:
+        pressmark.layout("pairtree").map_file(io.BytesIO(data), io.BytesIO(), **{**how, "on_error": "raise"})
+    assert (caught.value.id, caught.value.index) == ("", first + 2)

@@ -7,20 +7,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, cast, overload
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError, quoted, quoted_value
 from pressmark.layouts.batch import BoundKernel
 
 if TYPE_CHECKING:
-    from pressmark.arrow import (
-        ArrowArrayExportable,
-        ArrowStreamExportable,
-        ErrorList,
-        LibraryColumn,
-        StringColumn,
-    )
+    from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, ErrorList, LibraryColumn, StringColumn
     from pressmark.layouts.streams import ItemFile, LineCounts, LineErrors
     from pressmark.progress_event import Progress
     from pressmark.tabular.formats import Crlf
@@ -198,7 +192,14 @@ CLASSES: dict[str, type[Layout]] = {}
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A parameter of a layout: its names, default, allowed values and meaning."""
+    """A parameter of a layout.
+
+    :ivar name: its name in Python
+    :ivar key: its name in the specification and in settings
+    :ivar default: its default; ``<required>`` without one
+    :ivar check: the check of its value
+    :ivar doc: its meaning, in one line
+    """
 
     name: str
     key: str
@@ -411,8 +412,7 @@ class Layout:
         key = (purpose, kernels.NAME)
         if key not in bound_kernels:
             bound_kernels[key] = BoundKernel(kernels, make(kernels), error, self)
-        found: BoundKernel = bound_kernels[key]
-        return found
+        return cast("BoundKernel", bound_kernels[key])
 
     def _mapping(self) -> BoundKernel:
         return self._bound_kernel("map", self._map_kernel, IdentifierError)
@@ -467,7 +467,7 @@ class Layout:
     @overload
     def map(
         self,
-        values: Iterable[str | bytes],
+        values: Iterable[str | bytes | None],
         on_error: BatchErrors,
         *,
         errors: ErrorList[IdentifierError] | None = None,
@@ -500,12 +500,13 @@ class Layout:
         (['a', None], 1)
 
         :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or return
-            :data:`None`, in a column null, for each (``"none"``)
+            :data:`None`, in a column null, for each (``"none"``). Then an item of a list may be :data:`None`, as a null
+            of a column: it stays :data:`None`, and is no error
         :param errors: a list that receives the error of each identifier without a path, under ``"none"``
         :param threads: for columns: maximum number of threads; :data:`None` for one per core; a short column uses one
         :raises IdentifierError: an identifier has no path, under ``"raise"``
         :raises ColumnError: the column is malformed or is not text; or no library can read it
-        :raises TypeError: an item is neither ``str`` nor ``bytes``
+        :raises TypeError: an item is neither ``str`` nor ``bytes``; or it is :data:`None`, under ``"raise"``
         :raises ValueError: ``on_error`` is unknown
         """
         return self._mapping().values(values, on_error, errors, threads)
@@ -521,9 +522,11 @@ class Layout:
     def map_ids(self, ids: Iterable[str | bytes], on_error: Literal["raise"] = "raise") -> list[str]: ...
 
     @overload
-    def map_ids(self, ids: Iterable[str | bytes], on_error: Literal["none"]) -> list[str | None]: ...
+    def map_ids(self, ids: Iterable[str | bytes | None], on_error: Literal["none"]) -> list[str | None]: ...
 
-    def map_ids(self, ids: Iterable[str | bytes], on_error: BatchErrors = "raise") -> list[str] | list[str | None]:
+    def map_ids(
+        self, ids: Iterable[str | bytes | None], on_error: BatchErrors = "raise"
+    ) -> list[str] | list[str | None]:
         """Return the paths of many identifiers as a list, as :meth:`map` does; a single string is an error.
 
         :raises IdentifierError: an identifier has no path, under ``"raise"``
@@ -577,7 +580,7 @@ class Layout:
     @overload
     def unmap(
         self,
-        values: Iterable[str | bytes],
+        values: Iterable[str | bytes | None],
         on_error: BatchErrors,
         *,
         errors: ErrorList[PathError] | None = None,
@@ -641,9 +644,12 @@ class Layout:
         written with its result as a new last column. A table is written in its own format; text formats keep their
         bytes, Parquet its schema, metadata and compression. Memory use is constant.
 
-        >>> layout = pressmark.layout("0003")
-        >>> layout.map_file("table.csv", "paths.csv.gz", column="id")     # doctest: +SKIP
-        LineCounts(items=2, failed=0, bytes_read=43, bytes_written=151)
+        >>> import io, pressmark
+        >>> layout, paths = pressmark.layout("pairtree"), io.BytesIO()
+        >>> layout.map_file(io.BytesIO(b"id,title\\na:1,One\\n"), paths, format="csv", column="id").items
+        1
+        >>> paths.getvalue()
+        b'id,title,path\\na:1,One,a+/1\\n'
 
         :param source: a path, decompressed if it ends in ``.gz``; or a binary stream, for Parquet a seekable one
         :param destination: a path, compressed if it ends in ``.gz``, replaced when complete; or a binary stream
@@ -662,7 +668,7 @@ class Layout:
         :param errors: a list that receives the error of each failed item, in order; not under ``"raise"``
         :param progress: shows the items and bytes read so far, after each block
         :raises IdentifierError: an item failed, under ``"raise"`` (with ``unmap`` :exc:`PathError`); its ``index``
-            counts lines, or rows of Parquet, from 0. Also a row that cannot be written with an empty result
+            counts lines with a header, or rows of Parquet, from 0. Also a row that cannot be written as empty
         :raises NotReversibleError: the layout has no inverse, with ``unmap``
         :raises FormatError: the file has another format or lacks the column, the arguments contradict each other, or
             Parquet needs pyarrow
@@ -676,17 +682,8 @@ class Layout:
 
         bound = self._unmapping() if unmap else self._mapping()
         name = name_of(source)
-        chosen = chosen_format(
-            name,
-            column=column,
-            format=format,
-            header=header,
-            result=result,
-            delimiter=delimiter,
-            crlf=crlf,
-            null=null,
-            both=both,
-        )
+        options: dict[str, Any] = {"header": header, "result": result, "delimiter": delimiter, "crlf": crlf}
+        chosen = chosen_format(name, column=column, format=format, null=null, both=both, **options)
         check_output(name_of(destination), chosen)
         with open_source(source) as stream, open_destination(destination) as sink:
             if column is None:

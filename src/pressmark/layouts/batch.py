@@ -70,11 +70,13 @@ class BoundKernel:
         result, faults = self._run((item,))
         return faults[0][1:] if faults else result.to_texts()[0]
 
-    def many(self, items: Iterable[str | bytes], on_error: str, errors: ErrorList[Any] | None = None) -> list[Any]:
+    def many(
+        self, items: Iterable[str | bytes | None], on_error: str, errors: ErrorList[Any] | None = None
+    ) -> list[Any]:
         """Return the results in order.
 
-        :param on_error: ``"raise"`` an error for the first item without a result, or return :data:`None` for each
-            (``"none"``)
+        :param on_error: ``"raise"`` an error for the first item without a result, or return :data:`None` for each, and
+            for each item that is :data:`None` (``"none"``)
         :param errors: receives the error of each item without a result
         :raises IdentifierError: an item has no result, under ``"raise"``; :exc:`PathError` for a path
         :raises TypeError: ``items`` is a single string or not iterable, or an item is neither ``str`` nor ``bytes``
@@ -89,6 +91,9 @@ class BoundKernel:
             texts = packed.to_texts()
             for index, code, position in faults:
                 item = sequence[start + index]
+                if item is None and on_error == "none":
+                    texts[index] = None  # like a null of a column: no identifier, and no failure
+                    continue
                 if on_error == "raise" or errors is not None or not isinstance(item, (str, bytes)):
                     self._refuse(self.error_of(item, len(results) + index, code, position), on_error, errors)
                 texts[index] = None
@@ -104,7 +109,7 @@ class BoundKernel:
             errors.append(error)
 
     def _run(
-        self, items: Sequence[str | bytes], start: int = 0, stop: int = 1
+        self, items: Sequence[str | bytes | None], start: int = 0, stop: int = 1
     ) -> tuple[Any, list[tuple[int, int, int]]]:
         packed, unpackable = self.packed.from_texts(items, start, stop)
         results, faults = self.kernel(packed)
@@ -136,7 +141,7 @@ def _check(on_error: str) -> None:
         raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
 
 
-def _blocks(items: Iterable[str | bytes]) -> Iterator[tuple[Sequence[str | bytes], int]]:
+def _blocks(items: Iterable[str | bytes | None]) -> Iterator[tuple[Sequence[str | bytes | None], int]]:
     """Yield sequences with the start of a block in each: a list or tuple is not copied."""
     if isinstance(items, (list, tuple)):
         for start in range(0, len(items), BLOCK_ITEMS):

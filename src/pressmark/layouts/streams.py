@@ -110,7 +110,8 @@ def pass_lines(
         # Each block is flushed, so that slow input leaves at once.
         dst.flush()
         for index, code, position, item in passed.failures:
-            error = bound.error_of(item, counts.items + index, code, position)
+            text = item.decode("utf-8", "surrogateescape")
+            error = bound.error_of(text, counts.items + index, code, position)
             if on_error == "raise":
                 raise error
             if errors is not None:

@@ -76,7 +76,9 @@ def _failures(block: Block, on_error: LineErrors) -> tuple[list[int], list[int] 
 
 def _error(bound: BoundKernel, block: Block, index: int) -> IdentifierError | PathError:
     """Return the error of a failed row; its ``index`` counts lines, or rows of Parquet, from 0."""
-    return bound.error(block.item(index), block.number(index) - 1, block.faults[index])
+    item = block.item(index)
+    text = item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item
+    return bound.error(text, block.number(index) - 1, block.faults[index])
 
 
 class _Mapper:
