@@ -83,7 +83,8 @@ class BagTags:
         info_name: bytes = bag_info.NAME,
     ) -> None:
         self.path = os.fsdecode(path)
-        self.version, self.encoding = declaration
+        self.version: tuple[int, int] = declaration.version
+        self.encoding: str = declaration.encoding
         self.info = info
         self.info_name = info_name
         self.manifests = manifests

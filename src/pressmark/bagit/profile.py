@@ -114,6 +114,21 @@ class Profile:
     :ivar identifier: the URI that bags use to refer to it
     :ivar version: version of the specification
     :ivar about: metadata of the profile
+    :ivar elements: the elements of bag-info.txt that it describes
+    :ivar accept_bagit_version: the allowed versions of BagIt, such as ``1.0``
+    :ivar manifests_required: algorithms of the payload manifests that a bag must have
+    :ivar manifests_allowed: algorithms of the payload manifests that a bag may have
+    :ivar tag_manifests_required: algorithms of the tag manifests that a bag must have
+    :ivar tag_manifests_allowed: algorithms of the tag manifests that a bag may have
+    :ivar tag_files_required: paths of the tag files that a bag must have
+    :ivar tag_files_allowed: globs of the paths of the tag files that a bag may have
+    :ivar payload_files_required: paths of the payload files that a bag must have
+    :ivar payload_files_allowed: globs of the paths of the payload files that a bag may have
+    :ivar allow_fetch: a bag may have fetch.txt
+    :ivar fetch_required: a bag must have fetch.txt
+    :ivar data_empty: the payload is empty, or a single file of zero bytes
+    :ivar serialization: ``forbidden``, ``required`` or ``optional``: whether a bag is an archive
+    :ivar accept_serialization: the allowed media types of archives
     :ivar unknown: sections and parameters that the specification does not define
     """
 

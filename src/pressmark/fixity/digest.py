@@ -19,6 +19,8 @@ class Digest:
     """
 
     __slots__ = ("_hasher", "digest_size", "name")
+    name: str
+    digest_size: int
 
     def __init__(self, name: str, data: Buffer = b"") -> None:
         [self.name] = algorithm_names(name)

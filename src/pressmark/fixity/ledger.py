@@ -62,7 +62,7 @@ class Ledger:
         self, path: str | bytes | os.PathLike[str], algorithms: Iterable[str] | str, roots: Sequence[str | bytes]
     ) -> None:
         self.algorithms = algorithm_names(algorithms)
-        self.name = os.fsdecode(path)
+        self.name: str = os.fsdecode(path)
         self.records = self.damaged = self.added = self.found = 0
         self.since = ""
         # Length of a record after the inode: the day, and hex of fixed length in [" and "]], joined by ",".

@@ -1,10 +1,12 @@
 """Migration of objects from one store to another: planned, verified and resumable.
 
->>> from pressmark import migrate
->>> plan = migrate.plan("/data/pairtree", "/data/ocfl", to="ocfl", layout="0003")     # doctest: +SKIP
->>> run = migrate.run(plan)                                                           # doctest: +SKIP
->>> run.ok, run.by_status                                                             # doctest: +SKIP
-(True, {'ok': 89067})
+>>> from pressmark import migrate, stores
+>>> store = stores.create("pairtree", "tree")
+>>> stored = store.put("a", {"page.txt": b"page 1"})
+>>> plan = migrate.plan("tree", "root", to="ocfl", layout="0003")
+>>> run = migrate.run(plan, threads=True)
+>>> run.ok, run.by_status
+(True, {'ok': 1})
 
 A plan with conflicts is refused before anything is written to the destination. The state of a run is in its work folder
 next to the destination: see :mod:`pressmark.migrate.workdir`.

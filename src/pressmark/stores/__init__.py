@@ -1,8 +1,12 @@
 """Stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags, with a common interface.
 
->>> store = open("/data/pairtree")                  # doctest: +SKIP
->>> for record in store.objects():                  # doctest: +SKIP
-...     record.id, record.path, record.proper
+>>> from pressmark import stores
+>>> store = stores.create("pairtree", "pairtree")
+>>> store.put("ark:/13030/xt12t3", {"page.txt": b"page 1"}).path
+'pairtree_root/ar/k+/=1/30/30/=x/t1/2t/3'
+>>> store = stores.open("pairtree")
+>>> [(record.id, record.proper) for record in store.objects()]
+[('ark:/13030/xt12t3', True)]
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ class StoredObject:
         members: Sequence[bytes] | None = None,
         links: str = "follow",
     ) -> None:
-        self.id = identifier
-        self.path = os.fsdecode(path)
+        self.id: str = identifier
+        self.path: str = os.fsdecode(path)
         self._top = path
         self._store = store
         self._members = members

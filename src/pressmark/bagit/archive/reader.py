@@ -75,8 +75,8 @@ class Archive:
         except BaseException:
             self._opened.close()
             raise
-        self.format = _format(self._head, path)
-        self.seekable = stream is None and self.format in ("tar", "zip", "")
+        self.format: str = _format(self._head, path)
+        self.seekable: bool = stream is None and self.format in ("tar", "zip", "")
 
     def __enter__(self) -> Archive:
         return self
@@ -164,10 +164,16 @@ def open_archive(
 ) -> Archive:
     """Open a zip, tar or compressed tar file, to list or stream its members.
 
-    >>> with open_archive(path) as archive:  # doctest: +SKIP
+    >>> import zipfile
+    >>> with zipfile.ZipFile("files.zip", "w") as file:
+    ...     file.writestr("files/a.txt", b"a")
+    >>> with open_archive("files.zip") as archive:
     ...     for member in archive.members():
     ...         print(member.name, member.size)
+    b'files/a.txt' 1
 
+    :param path: the archive; its content determines the format
+    :param limits: limits for reading it
     :param stream: a binary stream that is read instead of the file, once: a tar file, compressed or not. ``path`` is
         its name in messages
     :raises BagError: the file cannot be opened or read

@@ -45,9 +45,12 @@ _NEEDS = {"html": ("jinja2", "report"), "parquet": ("pyarrow", "arrow")}
 def report(plan_or_work: Run | Plan | str | os.PathLike[str], path: str | os.PathLike[str]) -> Summary:
     """Write the report of a finished or unfinished run: an HTML page, or the rows as a table.
 
-    >>> from pressmark import migrate
-    >>> migrate.report("/data/ocfl.migration", "report.html")     # doctest: +SKIP
-    >>> migrate.report("/data/ocfl.migration", "rows.parquet")    # doctest: +SKIP
+    >>> from pressmark import migrate, stores
+    >>> store = stores.create("pairtree", "old")
+    >>> stored = store.put("a", {"page.txt": b"page 1"})
+    >>> run = migrate.run(migrate.plan("old", "new", to="ocfl", layout="0003"), threads=True)
+    >>> migrate.report(run, "rows.csv").whole.objects
+    1
 
     :param plan_or_work: the run, its plan or its work folder; for a verification the result of
         :func:`pressmark.migrate.verify`

@@ -1,0 +1,36 @@
+"""The examples in docstrings run, each module's in an empty directory."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from support.implementations import Implementation
+
+PACKAGE = Path(pressmark.__file__).parent
+
+
+def modules() -> list[str]:
+    """Return the names of the modules with examples."""
+    paths = (path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8"))
+    return [
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__") for path in paths
+    ]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples(name: str, implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every example gives its output, and none is skipped."""
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(verbose=False)
+    failures: list[str] = []
+    examples = doctest.DocTestFinder().find(importlib.import_module(name), name)
+    for found in examples:
+        runner.run(found, out=failures.append)
+    assert "".join(failures) == ""
+    assert runner.tries > 0
+    assert not [one.source for found in examples for one in found.examples if one.options.get(doctest.SKIP)]
