@@ -264,7 +264,7 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
     assert caught.value.kind == "collision"
     store = BagFolder.create(tmp_path / "other", pressmark.layout("0002"))
     store.put("ab", tmp_path / "f.txt")
-    with pytest.raises(ObjectError, match="not a directory of bags"):
+    with pytest.raises(ObjectError, match="path 'ab/cd' is inside the bag 'ab'"):
         store.put("ab/cd", tmp_path / "f.txt")
     with pytest.raises(ObjectError, match="reserved for the folder itself"):
         store.put(".pressmark-work", tmp_path / "f.txt")
@@ -847,6 +847,20 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
         folder.put("abc", tmp_path / "given", replace=True)
     assert caught.value.kind == "collision"
     assert snapshot(tmp_path) == before
+
+
+def test_one_path_inside_another(tmp_path: Path) -> None:
+    """The text names the bag that the path is inside of, or says that the path is one of other bags."""
+    for first, second, reason in (
+        ("a", "a/b", "path 'a/b' is inside the bag 'a'; use another layout"),
+        ("a/b", "a", "path 'a' contains other objects or files; use another layout"),
+    ):
+        flat = BagFolder.create(tmp_path / first.replace("/", "-"), "0002")
+        flat.put(first, {"f": b"data"})
+        with pytest.raises(ObjectError) as caught:
+            flat.put(second, {"f": b"data"})
+        assert (caught.value.kind, caught.value.reason) == ("collision", reason)
+        assert [one.id for one in flat.objects()] == [first]
 
 
 @pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/x", ".pressmark-bag/new/x"])

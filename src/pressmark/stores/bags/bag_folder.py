@@ -117,7 +117,7 @@ class BagFolder(WalkedStore):
         layout = as_layout(layout)
         said = read_config(self._base)
         #: Whether the caller has specified the layout.
-        self.layout_is_given = layout is not None
+        self.layout_is_given: bool = layout is not None
         if layout is None and identifiers in (None, "layout"):
             layout = said[1]
         self.identifiers = identifiers or ("layout" if layout is not None else said[0])
@@ -139,6 +139,8 @@ class BagFolder(WalkedStore):
         ignore: Sequence[str] = (),
     ) -> BagFolder:
         """Create an empty folder in a directory that is empty or does not exist, and open it.
+
+        Missing directories above it are created.
 
         The parameters are those of the class.
 
@@ -531,12 +533,19 @@ class BagWriter(StagingWriter[_StagedBag]):
             full = os.path.join(self._base, above)
             if not exists(full):
                 break
-            if not is_directory(full) or os.path.islink(full) or is_bag(scan(full, follow=False)):
-                reason = f"{quoted_path(above)} is not a directory of bags; use another layout"
+            if not is_directory(full) or os.path.islink(full):
+                reason = f"{quoted_path(above)}, a parent of its path, is not a directory; move it out of the folder"
+                raise ObjectError(self._name, identifier, "collision", reason)
+            if is_bag(scan(full, follow=False)):
+                reason = f"path {quoted_path(path)} is inside the bag {quoted_path(above)}; use another layout"
                 raise ObjectError(self._name, identifier, "collision", reason)
         self._refuse_other_case(identifier, path)
-        if exists(os.path.join(self._base, path)):
-            reason = f"path {quoted_path(path)} is occupied by another object; move that object first"
+        full = os.path.join(self._base, path)
+        if exists(full):
+            if is_directory(full) and not is_bag(scan(full, follow=False)):
+                reason = f"path {quoted_path(path)} contains other objects or files; use another layout"
+            else:
+                reason = f"path {quoted_path(path)} is occupied by another object; move that object first"
             raise ObjectError(self._name, identifier, "collision", reason)
 
     def _replace(self, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
