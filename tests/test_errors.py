@@ -217,7 +217,7 @@ def test_reasons_have_positions(implementation: Implementation) -> None:
         (Pairtree("p.").map_id, "p.", "nothing remains after the prefix"),
         (Vitro({"a": "\u4f8b:"}).map_id, "\u4f8b:\u00e9\u0100", "U+0100 at index 3 is above U+00FF"),
         (FlatOmitPrefix("::").map_id, "ab::", "ends with the delimiter '::'"),
-        (DifferentialNTupleOmitPrefix().map_id, "a:bcd", "3 characters follow the prefix; tupleSegmentSizes"),
+        (DifferentialNTupleOmitPrefix().map_id, "a:bcd", "3 characters follow the prefix; the segments have 11"),
         (FlatDirect().map_id, "a/../b", "path segment '..' at offset 2"),
         (FlatDirect().map_id, "a/b\0", "NUL at offset 3 of the path"),
         (Pairtree().unmap_path, "ab/cde", "component at offset 3 must have two characters"),

@@ -169,7 +169,8 @@ class Cancelled(BaseException):  # no error; as KeyboardInterrupt, nothing catch
 class LayoutConfigError(PressmarkError, ValueError):
     """The configuration of a layout is invalid.
 
-    :ivar key: the parameter, in the camelCase of the specification, or ``layout``, or a file name
+    :ivar key: the parameter as the caller spelled it (``tuple_size`` as a keyword, ``tupleSize`` in a name with
+        settings, a configuration or a command), or ``layout``, or a file name; ``reason`` spells parameters alike
     :ivar reason: the problem and the allowed values, on one line
     """
 

@@ -293,8 +293,7 @@ def test_create_of_a_bag_names_the_command(quick: Run, files: Path, tmp_path: Pa
         done = quick("bag", "create", "files", *options)
         assert (done.returncode, done.stderr.decode()) == (
             2,
-            "pressmark: 'files': already a bag; run pressmark bag update to change it,"
-            " or create a nested bag (--nested)\n",
+            "pressmark: 'files': already a bag; update it, or create a nested bag (--nested)\n",
         )
     assert content(files) == before
     assert not (tmp_path / "new").exists()
@@ -314,7 +313,7 @@ def test_create_without_excluded_files(quick: Run, files: Path, tmp_path: Path) 
     assert done.returncode == 2
     first, last = done.stderr.decode().splitlines()
     assert first == (
-        "pressmark: error: excluded: files/.DS_Store: would stay in the directory; create the bag elsewhere (-o)"
+        "pressmark: error: excluded: files/.DS_Store: would stay in the directory; create the bag in another directory"
     )
     assert last == "pressmark: files: no bag was created: 1 problem; nothing was changed"
     (tmp_path / "other").mkdir()
@@ -365,7 +364,7 @@ def test_create_a_bag_of_each_source(quick: Run, files: Path, tmp_path: Path) ->
         "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; restore the target, or move"
         " the link elsewhere",
         "pressmark: linked: no bag was created: 1 problem; nothing was changed",
-        "pressmark: 'bag': already a bag; run pressmark bag update to change it, or create a nested bag (--nested)",
+        "pressmark: 'bag': already a bag; update it, or create a nested bag (--nested)",
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]
@@ -904,7 +903,7 @@ def test_validate_with_a_ledger(quick: Run, bag: Path, tmp_path: Path) -> None:
     done = quick("bag", "validate", "bag", "--ledger", "noledger")
     assert (done.stdout, done.stderr, done.returncode) == (
         b"",
-        b"pressmark: noledger: not a ledger; choose another file (--ledger)\n",
+        b"pressmark: noledger: not a ledger; choose another file for the ledger\n",
         2,
     )
 

@@ -186,7 +186,7 @@ def test_many_failures_are_in_order(call: Call, monkeypatch: pytest.MonkeyPatch)
         (
             ["--format", "csv", "--column", "id"],
             b"id,path\na,b\n",
-            "column 'path' already exists; use --as NAME",
+            "column 'path' already exists; choose another name (--as)",
             2,
         ),
         (["--format", "csv", "--column", "id"], b"", "empty file; no header row", 2),
@@ -276,19 +276,19 @@ NAMES = {"csv": "CSV", "tsv": "TSV", "jsonl": "JSON lines", "pq": "Parquet", "tx
     [
         (
             ["--column", "id"],
-            "<stdin>: unknown table format; use --format csv, tsv, jsonl or parquet",
+            "<stdin>: unknown table format; choose csv, tsv, jsonl or parquet (--format)",
         ),
         (
             ["t.dat", "--column", "id"],
-            "t.dat: unknown table format; use --format csv, tsv, jsonl or parquet",
+            "t.dat: unknown table format; choose csv, tsv, jsonl or parquet (--format)",
         ),
         (
             ["t.txt", "--column", "1", "--no-header"],
-            "t.txt: lines have no columns; use --format csv, tsv, jsonl or parquet",
+            "t.txt: lines have no columns; choose csv, tsv, jsonl or parquet (--format)",
         ),
         (
             ["t.csv", "--format", "lines", "--column", "1", "--no-header"],
-            "t.csv: lines have no columns; use --format csv, tsv, jsonl or parquet",
+            "t.csv: lines have no columns; choose csv, tsv, jsonl or parquet (--format)",
         ),
         (["t.csv"], "t.csv: CSV needs --column; use --format lines for a list"),
         (["t.TSV.GZ"], "t.TSV.GZ: TSV needs --column; use --format lines for a list"),
@@ -305,17 +305,17 @@ NAMES = {"csv": "CSV", "tsv": "TSV", "jsonl": "JSON lines", "pq": "Parquet", "tx
         (["t.csv", "--column", "0", "--no-header"], "--column 0: columns are numbered from 1"),
         (
             ["t.csv", "--column", "id", "--no-header"],
-            "--column 'id': columns have no names without a header row; use a number",
+            "column 'id': columns have no names without a header row; use a number",
         ),
         (
             ["t.csv", "--column", "1", "--no-header", "--as", "x"],
             "--as: the new column has no name without a header row; use --header if there is one",
         ),
-        (["t.csv", "--column", "id", "--as", ""], "--as: column name is empty"),
-        (["t.tsv", "--column", "id", "--as", "a\tb"], "--as 'a\\tb': not allowed in a TSV field"),
+        (["t.csv", "--column", "id", "--as", ""], "name of the new column is empty"),
+        (["t.tsv", "--column", "id", "--as", "a\tb"], "name of the new column 'a\\tb': not allowed in a TSV field"),
         (
             ["t.pq", "--column", "id", "--as", "\udcff", "-o", "o.pq"],
-            "--as '\\xff': column names in Parquet must be UTF-8",
+            "name of the new column '\\xff': must be UTF-8 in Parquet",
         ),
         (
             ["t.pq", "--column", "id", "--header", "-o", "o.pq"],

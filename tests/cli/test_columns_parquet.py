@@ -114,7 +114,7 @@ def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
         ({"id": ["a"], "n": [1]}, "3", "column 3 not found; columns: id, n"),
         ({"id": ["a"], "n": [1]}, "n", "column 'n' is int64, not text"),
         ({"id": ["a"], "s": [{"id": "a"}]}, "s", "column 's' is struct<id: string>, not text"),
-        ({"id": ["a"], "path": ["b"]}, "id", "column 'path' already exists; use --as NAME"),
+        ({"id": ["a"], "path": ["b"]}, "id", "column 'path' already exists; choose another name (--as)"),
     ],
 )
 def test_unusable_tables(call: Call, tmp_path: Path, table: dict[str, Any], column: str, line: str) -> None:

@@ -276,7 +276,7 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
         (("ids.csv", "--layout", "0004"), "ids.csv: CSV needs --column"),
         (
             ("excel.csv", "--column", "id", "--layout", "0004"),
-            "excel.csv: first line 'sep=;' is a setting of Excel; remove it, and name the separator with --delimiter",
+            "excel.csv: first line 'sep=;' is a setting of Excel; remove it, and specify the separator (--delimiter)",
         ),
         (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: column 'no' not found; columns: id"),
         (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 cannot be combined with --column"),

@@ -26,6 +26,7 @@ from pressmark import layout, stores
 from pressmark.bagit import create, create_archive, pack
 from pressmark.cli import main
 from pressmark.cli.common.help_page import HEADINGS, OTHER, epilog, page_context
+from pressmark.option_names import as_flags, option
 
 from .conftest import COMMAND, PROFILE, Run, environment
 
@@ -156,6 +157,26 @@ def test_messages_name_options_that_exist() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", node.value))
                 assert named <= known | OTHERS, (path, named - known)
+
+
+def test_messages_name_options_of_both_interfaces() -> None:
+    """What ``option`` names is an option of a command, and a parameter of a call in Python."""
+    flags = {
+        name for command in COMMANDS.values() for one in command.params for name in (*one.opts, *one.secondary_opts)
+    }
+    parameters, named = set(), set()
+    package = Path(pressmark.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        if package / "cli" in path.parents or path.name == "option_names.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.arg):
+                parameters.add(node.arg)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "option":
+                named |= {one.value for one in node.args[:1] if isinstance(one, ast.Constant)}
+    assert {"replace", "column", "links"} <= named <= parameters
+    with as_flags():
+        assert {option(name) for name in named} <= flags
 
 
 def test_generated_pages_are_up_to_date() -> None:

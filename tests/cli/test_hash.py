@@ -86,7 +86,7 @@ def test_json(quick: Run, files: Path) -> None:
     [
         (["hash"], "missing argument 'PATH...' (see 'pressmark hash --help')"),
         (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; choose from md5, .*"),
-        (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger; choose another file (--ledger)"),
+        (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger; choose another file for the ledger"),
         (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory; create its directory first"),
         (["verify", "nowhere"], "nowhere: No such file or directory"),
         (["verify", "files/b"], "files/b:1: expected digest, two spaces and name"),

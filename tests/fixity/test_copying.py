@@ -144,7 +144,7 @@ def test_hard_links(tmp_path: Path) -> None:
     if other == "/dev/shm":
         job = (0, os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
         with pytest.raises(
-            BagError, match=r"cannot be hard-linked \(Invalid cross-device link\); use --copy-mode copy"
+            BagError, match=r"cannot be hard-linked \(Invalid cross-device link\); use copy_mode='copy'"
         ):
             list(copy_files([job], ("md5",), mode="hardlink"))
 
@@ -174,7 +174,7 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
     monkeypatch.setattr(copying, "_ficlone", cannot)
-    with pytest.raises(BagError, match=r"cannot be cloned \(Operation not supported\); use --copy-mode copy or auto"):
+    with pytest.raises(BagError, match=r"cannot be cloned \(Operation not supported\); use copy_mode='auto'"):
         list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="reflink"))
     assert os.listdir(tmp_path / "no") == []
     list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="auto"))

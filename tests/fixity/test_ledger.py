@@ -133,7 +133,7 @@ def test_a_ledger_of_an_earlier_version(implementation: Implementation, tmp_path
     before = (tmp_path / "l").read_bytes()
     with pytest.raises(LedgerError) as caught:
         opened(tmp_path / "l")
-    assert caught.value.reason == "written by another version of Pressmark; choose another file (--ledger)"
+    assert caught.value.reason == "written by another version of Pressmark; choose another file for the ledger"
     assert (tmp_path / "l").read_bytes() == before
 
 

@@ -13,6 +13,7 @@ from pressmark.jobs import WorkFolder
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import Job, job_key
+from pressmark.option_names import option
 
 
 def plan(count: int) -> list[Chunk]:
@@ -25,9 +26,9 @@ class Numbers:
 
     ``kill``: the worker is killed once, before anything is written; ``poison``: killed each time; ``kill-late``: killed
     once between output and receipt; ``kill-half``: killed once in the middle of the output; ``busy``: one transient
-    error; ``eio``: a transient error each time; ``bad``: a permanent error; ``slow``: waits until the file ``go``
-    exists; ``stuck``: the same, and does not end when it is interrupted; ``reports``: reports three items, too;
-    ``interrupt``: Ctrl-C.
+    error; ``eio``: a transient error each time; ``bad``: a permanent error; ``option``: one that names an option;
+    ``slow``: waits until the file ``go`` exists; ``stuck``: the same, and does not end when it is interrupted;
+    ``reports``: reports three items, too; ``interrupt``: Ctrl-C.
     """
 
     factor: int = 1
@@ -50,6 +51,8 @@ class Numbers:
             raise OSError(errno.EIO, "the disk fails")
         if what == "bad":
             raise UnsendableError(chunk.id, "of no use")
+        if what == "option":
+            raise ValueError(option("replace", True))
         if what == "interrupt":
             raise KeyboardInterrupt
         try:

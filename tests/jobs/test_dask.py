@@ -18,6 +18,7 @@ import pytest
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.jobs import WorkFolder
+from pressmark.option_names import as_flags
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, work_folder
@@ -54,6 +55,15 @@ def client(cluster: Any) -> Iterator[Any]:
     with jobs.dask_client(cluster.scheduler_address) as client:
         client.wait_for_workers(2, timeout=60)  # a test before may have killed one
         yield client
+
+
+def test_workers_name_options_as_their_caller(tmp_path: Path, client: Any) -> None:
+    """The workers of a command name flags, those of Python keywords, in the same processes."""
+    for flags, expected in ((True, "--replace"), (False, "replace=True")):
+        work = work_folder(tmp_path / f"work-{flags}", 3, c001="option")
+        with as_flags(flags):
+            summary = jobs.run_dask(Numbers(), work, client)
+        assert [one.reason for one in summary.failed] == [expected]
 
 
 def test_a_run_and_the_same_on_the_local_pool(tmp_path: Path, client: Any) -> None:

@@ -19,6 +19,7 @@ import pytest
 from pressmark import Progress, fixity, jobs
 from pressmark.errors import Cancelled, JobError
 from pressmark.jobs import WorkFolder, executors
+from pressmark.option_names import as_flags
 from pressmark.threads import resolve_threads
 from support.processes import PACKAGE
 
@@ -43,6 +44,16 @@ def test_a_run(tmp_path: Path, threads: bool) -> None:
     seen.clear()
     assert jobs.run_local(Numbers(), work.path, 2, processes=False, progress=progress) == summary
     assert seen == [120]
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["processes", "threads"])
+def test_workers_name_options_as_their_caller(tmp_path: Path, threads: bool) -> None:
+    """The workers of a command name flags, those of Python keywords."""
+    for flags, expected in ((True, "--replace"), (False, "replace=True")):
+        work = work_folder(tmp_path / f"work-{flags}", 3, c001="option")
+        with as_flags(flags):
+            summary = jobs.run_local(Numbers(), work, 2, processes=not threads)
+        assert [one.reason for one in summary.failed] == [expected]
 
 
 @pytest.mark.parametrize(("chunks", "share"), [(1, 6), (2, 3), (9, 2)])

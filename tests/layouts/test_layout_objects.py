@@ -36,8 +36,8 @@ from pressmark import (
     PathError,
     Vitro,
 )
-from pressmark.layouts import clean, find_layout, list_layouts, unclean
-from pressmark.layouts.base import camel_case
+from pressmark.layouts import as_layout, clean, find_layout, list_layouts, unclean
+from pressmark.option_names import camel_case
 from strategies import LAYOUT_NAMES, configs
 from support.implementations import Implementation, use
 from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, required_config, sample
@@ -280,15 +280,15 @@ def test_an_unknown_parameter_suggests_the_right_one(make: Callable[[], Any], ke
 @pytest.mark.parametrize(
     ("make", "key"),
     [
-        (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes=b"\2\3"), "tupleSegmentSizes"),
-        (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes={2: 3}), "tupleSegmentSizes"),
+        (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes=b"\2\3"), "tuple_segment_sizes"),
+        (lambda: DifferentialNTupleOmitPrefix(tuple_segment_sizes={2: 3}), "tuple_segment_sizes"),
         (lambda: HashAndNoPrefixIdNTuple(delimiters=b":"), "delimiters"),
         (lambda: HashAndNoPrefixIdNTuple(delimiters={":": "x"}), "delimiters"),
         (lambda: HashAndNoPrefixIdNTuple(delimiters=":"), "delimiters"),
         (lambda: FlatOmitPrefix(b":"), "delimiter"),
         (lambda: Pairtree(prefix=b"a"), "prefix"),
         (lambda: Pairtree(prefix=None), "prefix"),
-        (lambda: Pairtree(prefix_required=1), "prefixRequired"),
+        (lambda: Pairtree(prefix_required=1), "prefix_required"),
         (lambda: Pairtree(encapsulation=None), "encapsulation"),
         (lambda: Vitro(None), "namespaces"),
         (lambda: Vitro("ab"), "namespaces"),
@@ -296,9 +296,9 @@ def test_an_unknown_parameter_suggests_the_right_one(make: Callable[[], Any], ke
         (lambda: Vitro({"\u00e9": "x"}), "namespaces"),
         (lambda: Vitro({"a": b"x"}), "namespaces"),
         (lambda: Vitro({1: "x"}), "namespaces"),
-        (lambda: HashedNTuple(tuple_size=True, number_of_tuples=1), "tupleSize"),
-        (lambda: DirectClean(max_pathname_len=2**31), "maxPathnameLen"),
-        (lambda: DirectClean(encode_utf="false"), "encodeUTF"),
+        (lambda: HashedNTuple(tuple_size=True, number_of_tuples=1), "tuple_size"),
+        (lambda: DirectClean(max_pathname_len=2**31), "max_pathname_len"),
+        (lambda: DirectClean(encode_utf="false"), "encode_utf"),
         (lambda: DirectClean(rules=None), "rules"),
     ],
 )
@@ -307,6 +307,62 @@ def test_a_value_of_a_wrong_type_is_refused(make: Callable[[], Any], key: str) -
     with pytest.raises(LayoutConfigError) as raised:
         make()
     assert raised.value.key == key
+
+
+# A value that is not allowed, or values that contradict each other, of the layouts with names of several words.
+SPELLED: list[tuple[str, dict[str, Any]]] = [
+    ("0003", {"tuple_size": 99}),
+    ("0003", {"tuple_size": 0, "number_of_tuples": 2}),
+    ("0004", {"tuple_size": 32, "number_of_tuples": 5}),
+    ("0004", {"digest_algorithm": "md5", "tuple_size": 2, "number_of_tuples": 16, "short_object_root": True}),
+    ("0004", {"digest_algorithm": "md6"}),
+    ("0007", {"zero_padding": "middle"}),
+    ("0010", {"tuple_segment_sizes": []}),
+    ("0011", {"number_of_fallback_tuples": 16, "fallback_tuple_size": 2}),
+    ("0011", {"encode_utf": 1}),
+    ("0011", {"rules": "gocfl", "replacement_string": "$"}),
+    ("0012", {"number_of_tuples": 33}),
+    ("pairtree", {"prefix_required": "no"}),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters"), SPELLED)
+def test_errors_spell_parameters_as_the_caller(name: str, parameters: dict[str, Any]) -> None:
+    """Keywords are in snake_case; keys of settings, configurations and commands in the specification's camelCase."""
+    config = {camel_case(parameter): value for parameter, value in parameters.items()}
+    settings = ",".join(f"{key}={json.dumps(value)}" for key, value in config.items())
+    by_keyword = [lambda: find_layout(name)(**parameters), lambda: pressmark.layout(name, **parameters)]
+    by_key = [
+        lambda: pressmark.layout(f"{name}:{settings}"),
+        lambda: as_layout(f"{name}:{settings}"),
+        lambda: layout_of(name, config),
+    ]
+    keywords, keys = set(), set()
+    for calls, found in ((by_keyword, keywords), (by_key, keys)):
+        for call in calls:
+            with pytest.raises(LayoutConfigError) as raised:
+                call()
+            found.add((raised.value.key, raised.value.reason))
+    [(keyword, reason)], [(key, other)] = keywords, keys
+    assert keyword in parameters
+    assert key == camel_case(keyword)
+    for parameter in filter(lambda one: "_" in one, parameters):
+        assert camel_case(parameter) not in reason
+        assert parameter not in other
+        reason = reason.replace(parameter, camel_case(parameter))
+    assert reason == other
+
+
+def test_each_parameter_is_spelled_as_it_was_given() -> None:
+    """A keyword that overrides a setting or a configuration is named by keyword; defaults are named by key."""
+    with pytest.raises(LayoutConfigError, match=r"^tupleSize: 32 times number_of_tuples 5 exceeds"):
+        pressmark.layout("0004:tupleSize=32", number_of_tuples=5)
+    with pytest.raises(LayoutConfigError, match=r"^tuple_size: 32 times numberOfTuples 5 exceeds"):
+        pressmark.layout_from_config({"extensionName": "0004", "numberOfTuples": 5}, tuple_size=32)
+    with pytest.raises(LayoutConfigError, match=r"^tupleSize: 32 times numberOfTuples 3 exceeds"):
+        pressmark.layout("0004:tupleSize=32")
+    with pytest.raises(LayoutConfigError, match=r"^tuple_size: 32 times number_of_tuples 3 exceeds"):
+        HashedNTuple("sha256", 32)
 
 
 def test_overrides_replace_configured_values(tmp_path: Path) -> None:

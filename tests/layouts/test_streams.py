@@ -153,7 +153,7 @@ def test_a_result_that_contains_the_delimiter_fails(implementation: Implementati
     """An identifier that contains a line feed fails in lines, with advice in the reason, and is mapped with NUL."""
     passed = check(Pairtree(), b"ab\nx^/0a\ncd", back=True, on_error="skip")
     assert passed.written == b"ab\ncd"
-    assert "contains the line delimiter; use NUL as the delimiter (-0)" in passed.failures[0][1]
+    assert "contains the line delimiter; use NUL as the delimiter (null=True)" in passed.failures[0][1]
     assert check(Pairtree(), b"ab\0x^/0a\0cd", back=True, delimiter=b"\0").written == b"ab\0x\n\0cd"
     check(Pairtree(), b"ab\0x^/00\0cd", back=True, delimiter=b"\0", on_error="none")
 

@@ -303,7 +303,7 @@ def test_a_run_that_has_begun_is_not_cleared(pairtree: Path, tmp_path: Path, cap
     call = ["migrate", str(pairtree), str(tmp_path / "root"), "--to", "ocfl", "--layout", "0003"]
     assert main(call, standalone_mode=False) == 2
     assert "--resume to continue" in capfd.readouterr().err
-    with pytest.raises(MigrationError, match="has started; use --resume"):
+    with pytest.raises(MigrationError, match="has started; resume it"):
         migrate.plan(pairtree, tmp_path / "root", to="ocfl", layout="0003", work=folder.path)
     assert {path: path.read_bytes() for path in folder.path.rglob("*.json*") if path.is_file()} == before
 
@@ -365,7 +365,7 @@ def test_an_earlier_format_is_refused(
     folder = STAGES[stage](Folder(pairtree, tmp_path / "root", move=stage == "removing", without=without))
     before = snapshot(tmp_path)
     what = "planned by an earlier version of Pressmark, in a format that is no longer supported"
-    what += "; continue with that version, or plan the migration in another --work folder"
+    what += "; continue with that version, or plan the migration in another work folder"
     for call in CALLS.values():
         with pytest.raises(MigrationError) as caught:
             call(folder)

@@ -161,7 +161,7 @@ def test_a_run_is_resumed_and_not_begun_again(pairtree: Path, tmp_path: Path) ->
     assert migrate.state(plan.work) == "begun"
     with pytest.raises(MigrationError, match="not finished; resume it"):
         migrate.run(plan, processes=False)
-    with pytest.raises(MigrationError, match="has started; use --resume"):
+    with pytest.raises(MigrationError, match="has started; resume it"):
         to_ocfl(pairtree, tmp_path / "root")
     with pytest.raises(MigrationError, match="not finished"):
         migrate.verify(plan, processes=False)

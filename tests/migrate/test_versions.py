@@ -93,7 +93,7 @@ def test_a_version_by_number(root: OcflRoot, tmp_path: Path) -> None:
 
 def test_versions_that_cannot_be_chosen(root: OcflRoot, tmp_path: Path) -> None:
     error, _ = refused(root.root, tmp_path / "x", to="ocfl", layout="0003", version="v1")
-    assert "keeps all versions of each object; omit --version" in str(error)
+    assert "keeps all versions of each object; omit version=" in str(error)
     made(tmp_path / "tree", ["one"])
     error, _ = refused(tmp_path / "tree", tmp_path / "x", to="bags", version="v1")
     assert "a store of kind pairtree has no versions" in str(error)

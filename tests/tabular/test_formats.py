@@ -135,7 +135,7 @@ def test_files_of_identifiers(tmp_path: Path, implementation: Implementation) ->
     """A path is checked; a stream is read unchanged."""
     path = tmp_path / "ids"
     path.write_bytes(b"a\r\nb\r\n")
-    with pytest.raises(FormatError, match=r"ids: carriage return at the end of lines; use --crlf strip"):
+    with pytest.raises(FormatError, match=r"ids: carriage return at the end of lines; use crlf='strip'"):
         list(identifier_blocks(path))
     for crlf, expected in (("strip", [b"a", b"b"]), ("keep", [b"a\r", b"b\r"])):
         (block,) = identifier_blocks(path, crlf=crlf)  # type: ignore[arg-type]

@@ -106,7 +106,7 @@ CUT = gzip.compress(b"a\n", mtime=0)[:-1]
         ("in.csv", b"id,t\na,b\nc\n", {"column": "id"}, IdentifierError, "row has 1 field; the first row has 2"),
         ("in.csv", b'id,t\na,b\n"c', {"column": "id"}, TableError, "in.csv:3: quote is never closed"),
         ("in.csv", b"id\na\n", {"column": "x"}, FormatError, "in.csv: column 'x' not found; columns: id"),
-        ("in.csv", b"id\na\n", {}, FormatError, "in.csv: CSV needs --column"),
+        ("in.csv", b"id\na\n", {}, FormatError, "in.csv: CSV needs column="),
         ("in.csv", b"id\na\n", {"column": 0}, FormatError, "columns are numbered from 1"),
         ("in.csv", b"id\na\n", {"column": "id", "delimiter": ";;"}, FormatError, "expected one ASCII character"),
         ("in.csv", b"id\na\n", {"column": "id", "on_error": "no"}, ValueError, "on_error='no'"),

@@ -21,6 +21,7 @@ from pressmark.fixity.hasher import NEW, OpenOptions, error_outcome, keep_status
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, not_written
 from pressmark.fixity.pool import Run, hash_tasks
 from pressmark.fs.file_errors import kind_of_mode
+from pressmark.option_names import option
 from pressmark.progress_event import EventListener, Progress, ProgressEvent
 from pressmark.threads import resolve_threads
 
@@ -148,7 +149,8 @@ def _link(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcome
         os.link(linked, target, follow_symlinks=False)
     except OSError as error:
         if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
-            raise BagError(source, f"cannot be hard-linked ({error.strerror}); use --copy-mode copy") from None
+            what = f"cannot be hard-linked ({error.strerror})"
+            raise BagError(source, f"{what}; use {option('copy_mode', 'copy')}") from None
         if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(target):
             return error_outcome(source, error.errno or 0, options)
         return not_written(target, error)
@@ -183,7 +185,8 @@ def _clone(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcom
         except OSError as error:
             os.unlink(target)
             if error.errno in _NO_CLONE:
-                raise BagError(source, f"cannot be cloned ({error.strerror}); use --copy-mode copy or auto") from None
+                what = f"cannot be cloned ({error.strerror})"
+                raise BagError(source, f"{what}; use {option('copy_mode', 'auto')}") from None
             raise
         finally:
             os.close(clone)

@@ -16,6 +16,7 @@ from pressmark.fs.names import glob_matcher
 from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing, require_outside, write_listing
 from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
+from pressmark.option_names import option
 from pressmark.threads import resolve_threads
 
 __all__ = ["HashFiles"]
@@ -49,7 +50,7 @@ class HashFiles:
         if self.format not in FORMATS:
             raise ValueError(f"format={self.format!r}: expected {', '.join(FORMATS)}")
         if self.format == "coreutils" and len(self.algorithms) != 1:
-            raise ValueError("format='coreutils' has one digest per file; use bsd or json")
+            raise ValueError(f"{option('format', 'coreutils')} has one digest per file; use bsd or json")
         if self.links not in ("follow", "skip", "refuse"):
             raise ValueError(f"links={self.links!r}: expected follow, skip or refuse")
         exclude = (self.exclude,) if isinstance(self.exclude, str) else self.exclude

@@ -36,7 +36,7 @@ CHECKED = 9  # bytes before the JSON: the CRC and a space
 # After a power failure, at most the work of this time is repeated.
 SYNC_EVERY = 30.0  # seconds
 _COUNT_SIZE = 1 << 20  # 1 MiB
-_OTHER_VERSION = "written by another version of Pressmark; choose another file (--ledger)"
+_OTHER_VERSION = "written by another version of Pressmark; choose another file for the ledger"
 _HAS_CTIME = os.name != "nt"  # there it is the time of creation
 _in_json = json.JSONEncoder().encode  # takes half the time of json.dumps
 
@@ -73,7 +73,7 @@ class Ledger:
         try:
             # Not a terminal or a pipe.
             if os.path.exists(path) and not os.path.isfile(path):
-                raise LedgerError(self.name, "not a regular file; choose another file (--ledger)")
+                raise LedgerError(self.name, "not a regular file; choose another file for the ledger")
             self._descriptor = open_shared(os.fspath(path), flags)
         except (OSError, ValueError) as error:
             raise LedgerError(self.name, _reason(error)) from None
@@ -174,13 +174,13 @@ class Ledger:
             first = file.readline(1 << 20)
             if not first.endswith(b"\n"):
                 if not header.startswith(first):
-                    raise LedgerError(self.name, "not a ledger; choose another file (--ledger)")
+                    raise LedgerError(self.name, "not a ledger; choose another file for the ledger")
                 # New, or interrupted in the first line.
                 os.ftruncate(self._descriptor, 0)
                 self._write(header)
                 return
             if not _is_whole(first) or b'"pressmark_ledger"' not in first:
-                raise LedgerError(self.name, "not a ledger; choose another file (--ledger)")
+                raise LedgerError(self.name, "not a ledger; choose another file for the ledger")
             self._compare(json.loads(first[CHECKED:]), json.loads(header[CHECKED:]))
             begin = len(first)
             record = file.readline()
@@ -201,9 +201,8 @@ class Ledger:
         for key, what in (("algorithms", "algorithms"), ("roots", "paths"), ("directory", "directory")):
             if found.get(key) != wanted[key]:
                 old, new = json.dumps(found.get(key)), json.dumps(wanted[key])
-                raise LedgerError(
-                    self.name, f"ledger was created for other {what}: {old}, not {new}; choose another file (--ledger)"
-                )
+                reason = f"ledger was created for other {what}: {old}, not {new}; choose another file for this run"
+                raise LedgerError(self.name, reason)
 
     def _index(self, file: Iterable[bytes], offset: int) -> None:
         table, mask, tail = self._table, len(self._table) - 1, self._tail

@@ -18,6 +18,7 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_na
 from pressmark.fixity.foreign_lists import foreign_list
 from pressmark.fixity.manifests import FORMATS
 from pressmark.fs.gzipped import MAGIC, GunzippedStream
+from pressmark.option_names import option
 
 __all__ = ["BY_LENGTH", "ManifestEntry", "ManifestReader", "read_manifest"]
 
@@ -188,7 +189,7 @@ class ManifestReader:
         if len(digest) != self._length:
             if self._length and self._wanted is None:
                 what = f"digest has {len(digest)} hex digits, earlier ones have {self._length}"
-                raise ValueError(f"{what}; choose one of the algorithms (-a)")
+                raise ValueError(f"{what}; choose one of the algorithms ({option('algorithms')})")
             self._length = len(digest)
             self._algorithm = self._algorithm_of_length(len(digest))
         assert self._algorithm is not None

@@ -227,7 +227,7 @@ def chunk_lines(work: _Folder, chunk: Chunk) -> Iterator[bytes]:
         while left > 0:
             line = file.readline(left)
             if not line.endswith(b"\n"):
-                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}; start again in another --work")
+                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}; start again in another work folder")
             left -= len(line)
             yield line
 

@@ -16,6 +16,7 @@ from pressmark.fs.locks import host
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
 from pressmark.jobs.workdir import NONCE, REPORT_EVERY, Job, OnProgress, WorkerFolder, WorkFolder
+from pressmark.option_names import as_flags
 from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.version import __version__
 
@@ -289,7 +290,8 @@ def run_chunk(
     try:
         # A chunk that was thought to be lost may have been completed meanwhile.
         done = work.receipt(chunk.id)
-        return work.write_receipt(job.run(chunk, work)) if done is None else done
+        with as_flags(folder.are_flags):
+            return work.write_receipt(job.run(chunk, work)) if done is None else done
     except Exception as error:
         text = " ".join(str(error).split()) or "no message"
         return FailedChunk(chunk.id, type(error).__name__, text, _is_retryable(job, error))

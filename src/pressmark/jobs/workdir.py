@@ -40,6 +40,7 @@ from pressmark.fs.locks import FileLock, LockHeldError
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt, Summary
+from pressmark.option_names import are_flags
 from pressmark.version import __version__
 
 __all__ = ["REPORT_EVERY", "Job", "OnProgress", "WorkFolder", "WorkerFolder", "job_key", "locked", "work_errors"]
@@ -96,6 +97,7 @@ class WorkerFolder(NamedTuple):
     :ivar version: version of pressmark that the scheduler runs
     :ivar roots: the other directories that a worker must see, each with some names in it: an unmounted mount point is
         empty
+    :ivar are_flags: whether a command started the run: messages name options by their flags
     """
 
     path: str
@@ -103,6 +105,7 @@ class WorkerFolder(NamedTuple):
     job_key: str
     version: str
     roots: tuple[tuple[str, tuple[str, ...]], ...]
+    are_flags: bool
 
 
 def _some_names(root: str) -> tuple[str, ...]:
@@ -173,7 +176,7 @@ class WorkFolder:
             parameters = getattr(job, "parameters", dict)()
         try:
             if cls.exists(folder):
-                raise JobError(str(folder), "a run exists here; resume it (--resume) or choose another --work folder")
+                raise JobError(str(folder), "a run exists here; resume it or choose another work folder")
             enter_shared(os.fspath(folder))
             for name in (RECEIPTS, OUTPUT):
                 (folder / name).mkdir(exist_ok=True)
@@ -192,7 +195,7 @@ class WorkFolder:
             }
             # Written last: a folder with this file is complete.
             if not write_new(folder / RUN, json.dumps(run, indent=2).encode() + b"\n"):
-                raise JobError(str(folder), "another process has started a run here; choose another --work folder")
+                raise JobError(str(folder), "another process has started a run here; choose another work folder")
             flush_directory(os.fsencode(folder.parent))
         except OSError as error:
             raise _refused(folder, error) from error
@@ -238,9 +241,9 @@ class WorkFolder:
         except OSError as error:
             raise _refused(folder, error) from error
         except (ValueError, KeyError, TypeError):
-            raise JobError(str(folder), f"{RUN} is damaged; start again in another --work folder") from None
+            raise JobError(str(folder), f"{RUN} is damaged; start again in another work folder") from None
         if found != work.plan_sha256:
-            reason = f"{PLAN} has changed since the run started; restore it, or start again in another --work folder"
+            reason = f"{PLAN} has changed since the run started; restore it, or start again in another work folder"
             raise JobError(str(folder), reason)
         # Workers would report another folder.
         if nonce != os.fsencode(work._nonce):
@@ -271,7 +274,7 @@ class WorkFolder:
             name for name in names if parameters is not None and self.parameters.get(name) != parameters.get(name)
         ]
         what = f"different parameters ({', '.join(differ)})" if differ else "a different job or parameters"
-        raise JobError(str(self.path), f"run was started with {what}; use the same or choose another --work folder")
+        raise JobError(str(self.path), f"run was started with {what}; use the same or choose another work folder")
 
     def for_workers(self, job: Job) -> WorkerFolder:
         """Return the location of the run for its workers.
@@ -285,7 +288,7 @@ class WorkFolder:
                 seen.append((os.path.abspath(root), _some_names(root)))
             except OSError as error:
                 raise JobError(root, f"{error.strerror}; the run needs this directory") from None
-        return WorkerFolder(str(self.path), self._nonce, self.job_key, __version__, tuple(seen))
+        return WorkerFolder(str(self.path), self._nonce, self.job_key, __version__, tuple(seen), are_flags())
 
     # --- one scheduler ---------------------------------------------------------------------------------------------
 
@@ -366,7 +369,7 @@ class WorkFolder:
         except OSError as error:
             raise _refused(path, error) from error
         if receipt.job_key != self.job_key or receipt.chunk != chunk:
-            raise JobError(str(path), "receipt of another run; choose another --work folder")
+            raise JobError(str(path), "receipt of another run; choose another work folder")
         if receipt.output is not None and not (self.path / OUTPUT / receipt.output).is_file():
             return None
         return receipt

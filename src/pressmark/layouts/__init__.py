@@ -24,6 +24,7 @@ from pressmark.layouts.base import (
     parameter as parameter,
 )
 from pressmark.lazy import face
+from pressmark.option_names import named_by_key
 
 if TYPE_CHECKING:
     from pressmark.layouts.ocfl_clean_path import DirectClean as DirectClean
@@ -156,7 +157,10 @@ def layout(name: str, **parameters: ParameterValue) -> Layout:
     """
     cls, settings = find_with_settings(name)
     cls.check_names(parameters)  # a parameter that selects another class is unknown here
-    return cls(**{**cls.read_settings(settings), **parameters})
+    if not settings:
+        return cls(**parameters)
+    with named_by_key(except_for=parameters):
+        return cls(**{**cls.read_settings(settings), **parameters})
 
 
 def as_layout(value: Layout | str | None) -> Layout | None:
@@ -200,4 +204,5 @@ def layout_from_config(config: str | os.PathLike[str] | Mapping[str, object], **
         raise LayoutConfigError(where, "no extensionName; it is required to choose the layout")
     cls = find_layout(name)
     cls.check_names(overrides)
-    return cls(**{**cls.read_config(keys, where), **overrides})
+    with named_by_key(except_for=overrides):
+        return cls(**{**cls.read_config(keys, where), **overrides})

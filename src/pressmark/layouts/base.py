@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAli
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError, quoted, quoted_value
 from pressmark.layouts.batch import BoundKernel
+from pressmark.option_names import camel_case, parameter_name
 
 if TYPE_CHECKING:
     from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, ErrorList, LibraryColumn, StringColumn
@@ -31,7 +32,6 @@ __all__ = [
     "Layout",
     "Parameter",
     "Text",
-    "camel_case",
     "parameter",
     "unknown_key",
 ]
@@ -42,15 +42,6 @@ LARGEST_INTEGER = 2**31 - 1
 #: The default of a required parameter.
 REQUIRED: Any = "<required>"
 Value = TypeVar("Value")
-
-
-def camel_case(name: str) -> str:
-    """Return the specification's spelling of a Python name: ``tupleSize`` for ``tuple_size``.
-
-    The acronym in ``encodeUTF`` is the one exception.
-    """
-    head, *rest = name.split("_")
-    return head + "".join("UTF" if word == "utf" else word.capitalize() for word in rest)
 
 
 def unknown_key(key: str, known: Iterable[str]) -> LayoutConfigError:
@@ -281,10 +272,10 @@ class Layout:
 
     def __post_init__(self) -> None:
         for parameter in self.parameters():
-            value = getattr(self, parameter.name)
+            value, shown = getattr(self, parameter.name), parameter_name(parameter.name)
             if value is REQUIRED:
-                raise LayoutConfigError(parameter.key, f"required by {self.name}: {parameter.check.allowed}")
-            object.__setattr__(self, parameter.name, parameter.check(parameter.key, value))
+                raise LayoutConfigError(shown, f"required by {self.name}: {parameter.check.allowed}")
+            object.__setattr__(self, parameter.name, parameter.check(shown, value))
         self._check_together()
 
     def _check_together(self) -> None:

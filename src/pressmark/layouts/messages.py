@@ -7,6 +7,7 @@ from typing import Any
 
 from pressmark._kernels.tables import ASCII_FIRST, ASCII_LAST, MAX_IDENTIFIER_BYTES, MAX_PATH_BYTES, ErrorCode
 from pressmark.errors import quoted
+from pressmark.option_names import option
 
 __all__ = ["reason"]
 
@@ -16,8 +17,6 @@ _FIXED: dict[int, str] = {
     ErrorCode.TOO_LONG: f"too long; identifiers have at most {MAX_IDENTIFIER_BYTES:,} bytes, paths {MAX_PATH_BYTES:,}",
     ErrorCode.ABSOLUTE: "path is absolute",
     ErrorCode.IS_FALLBACK: "fallback path; it contains only a digest of the identifier",
-    ErrorCode.HOLDS_DELIMITER: "result contains the line delimiter; use NUL as the delimiter (-0)",
-    ErrorCode.HOLDS_SEPARATOR: "identifier contains a TAB; write one column, or use NUL as the delimiter (-0)",
     ErrorCode.NO_PPATH: "no ppath; it starts with a component of one or two characters",
     ErrorCode.NO_ENCAPSULATION: "no directory or file after the ppath; map ppaths with the setting paths=ppath",
 }
@@ -73,11 +72,11 @@ def _delimiter_at_end(_position: int, _data: bytes, layout: Any) -> str:
 
 
 def _wrong_length(position: int, _data: bytes, layout: Any) -> str:
-    return f"{position} characters follow the prefix; tupleSegmentSizes add up to {sum(layout.tuple_segment_sizes)}"
+    return f"{position} characters follow the prefix; the segments have {sum(layout.tuple_segment_sizes)}"
 
 
 def _fallback_too_long(position: int, _data: bytes, layout: Any) -> str:
-    return f"fallback path has {position} bytes; maxPathnameLen allows {layout.max_pathname_len}"
+    return f"fallback path has {position} bytes; the limit of the layout is {layout.max_pathname_len}"
 
 
 def _not_cleaned(position: int, data: bytes, _layout: Any) -> str:
@@ -106,7 +105,17 @@ def _unknown_prefix(_position: int, data: bytes, layout: Any) -> str:
     return f"unknown namespace prefix {quoted(data[:1])}; known prefixes: {known}"
 
 
+def _holds_delimiter(_position: int, _data: bytes, _layout: Any) -> str:
+    return f"result contains the line delimiter; use NUL as the delimiter ({option('null', True)})"
+
+
+def _holds_separator(_position: int, _data: bytes, _layout: Any) -> str:
+    return f"identifier contains a TAB; write one column, or use NUL as the delimiter ({option('null', True)})"
+
+
 _WORDED: dict[int, Callable[[int, bytes, Any], str]] = {
+    ErrorCode.HOLDS_DELIMITER: _holds_delimiter,
+    ErrorCode.HOLDS_SEPARATOR: _holds_separator,
     ErrorCode.NOT_UTF8: _not_utf8,
     ErrorCode.NOT_ASCII: _not_ascii,
     ErrorCode.PREFIX_MISSING: _prefix_missing,

@@ -12,6 +12,7 @@ from typing import Any
 from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
 from pressmark.layouts.base import Boolean, Choice, Integer, Layout, Text, parameter
 from pressmark.layouts.ocfl_hashed import check_digest_supported, digest_algorithm, hex_length
+from pressmark.option_names import parameter_name
 
 __all__ = ["DirectClean"]
 
@@ -92,22 +93,23 @@ class DirectClean(Layout):
         return "unless the fallback was used" if self.encode_utf else "never"
 
     def _check_together(self) -> None:
-        check_digest_supported("fallbackDigestAlgorithm", self.fallback_digest_algorithm)
+        check_digest_supported("fallback_digest_algorithm", self.fallback_digest_algorithm)
         digits = hex_length(self.fallback_digest_algorithm)
         used = self.number_of_fallback_tuples * self.fallback_tuple_size
         if used >= digits:
             raise LayoutConfigError(
-                "numberOfFallbackTuples",
-                f"{self.number_of_fallback_tuples} times fallbackTupleSize {self.fallback_tuple_size} must be less than"
-                f" the {digits} hex digits of {self.fallback_digest_algorithm}",
+                parameter_name("number_of_fallback_tuples"),
+                f"{self.number_of_fallback_tuples} times {parameter_name('fallback_tuple_size')}"
+                f" {self.fallback_tuple_size} must be less than the {digits} hex digits of"
+                f" {self.fallback_digest_algorithm}",
             )
-        for key, value in (
-            ("replacementString", self.replacement_string),
-            ("whitespaceReplacementString", self.whitespace_replacement_string),
+        for name, value in (
+            ("replacement_string", self.replacement_string),
+            ("whitespace_replacement_string", self.whitespace_replacement_string),
         ):
             # Go's ReplaceAllString expands $name in a replacement, in some steps and not in others.
             if self.rules == "gocfl" and "$" in value:
-                raise LayoutConfigError(key, f"{quoted(value)} contains '$', which gocfl expands")
+                raise LayoutConfigError(parameter_name(name), f"{quoted(value)} contains '$', which gocfl expands")
 
     def config(self) -> dict[str, object]:
         """Return the complete content of a ``config.json``; for gocfl also with its spelling of ``encodeUTF``."""

@@ -11,6 +11,7 @@ from pressmark import _kernels
 from pressmark._kernels.tables import DIGESTS
 from pressmark.errors import LayoutConfigError
 from pressmark.layouts.base import Boolean, Check, Choice, Integer, Layout, Text, parameter
+from pressmark.option_names import parameter_name
 
 __all__ = [
     "HashAndIdNTuple",
@@ -31,13 +32,14 @@ def hex_length(algorithm: str) -> int:
     return 2 * DIGESTS[algorithm][1]
 
 
-def check_digest_supported(key: str, algorithm: str) -> None:
-    """Check that the kernels or hashlib compute ``algorithm``.
+def check_digest_supported(name: str, algorithm: str) -> None:
+    """Check that the kernels or hashlib compute ``algorithm``, the value of the parameter ``name``.
 
     :raises LayoutConfigError: neither does
     """
     if not _kernels.active.supported(algorithm):
-        raise LayoutConfigError(key, f"{algorithm} is not in this Python's hashlib; install the native implementation")
+        reason = f"{algorithm} is not in this Python's hashlib; install the native implementation"
+        raise LayoutConfigError(parameter_name(name), reason)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,15 +51,16 @@ class _Hashed(Layout):
     number_of_tuples: int = parameter(Integer(0, 32), "tuples, one directory each", 3)
 
     def _check_together(self) -> None:
-        check_digest_supported("digestAlgorithm", self.digest_algorithm)
+        check_digest_supported("digest_algorithm", self.digest_algorithm)
+        size, number = parameter_name("tuple_size"), parameter_name("number_of_tuples")
         if (self.tuple_size == 0) != (self.number_of_tuples == 0):
-            zero, other = ("tupleSize", "numberOfTuples") if self.tuple_size == 0 else ("numberOfTuples", "tupleSize")
+            zero, other = (size, number) if self.tuple_size == 0 else (number, size)
             raise LayoutConfigError(zero, f"0 is allowed only if {other} is 0")
         digits = hex_length(self.digest_algorithm)
         if self.tuple_size * self.number_of_tuples > digits:
             raise LayoutConfigError(
-                "tupleSize",
-                f"{self.tuple_size} times numberOfTuples {self.number_of_tuples} exceeds the {digits} hex digits of"
+                size,
+                f"{self.tuple_size} times {number} {self.number_of_tuples} exceeds the {digits} hex digits of"
                 f" {self.digest_algorithm}",
             )
 
@@ -176,7 +179,9 @@ class HashedNTuple(_Hashed):
         super()._check_together()
         used = self.tuple_size * self.number_of_tuples
         if self.short_object_root and used == hex_length(self.digest_algorithm):
-            raise LayoutConfigError("shortObjectRoot", "must be false if the tuples use the whole digest")
+            raise LayoutConfigError(
+                parameter_name("short_object_root"), "must be false if the tuples use the whole digest"
+            )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.HashedMap(self.digest_algorithm, self.tuple_size, self.number_of_tuples, self.short_object_root)

@@ -14,9 +14,10 @@ from pressmark import stores
 from pressmark.errors import MigrationError, StoreError, quoted
 from pressmark.fs.names import is_inside
 from pressmark.layouts import Layout, Pairtree, Vitro, as_layout, layout_from_config
+from pressmark.option_names import option
 from pressmark.paths import PROFILES
 from pressmark.stores import Store
-from pressmark.stores.registry import store_class
+from pressmark.stores.registry import detect_kind, store_class
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
@@ -235,7 +236,8 @@ class Options:
         except StoreError as error:
             if self._is_unfinished():
                 return False  # a killed run was creating it; creation continues
-            raise StoreError(self.destination, f"not empty, and not a store: {error.reason}") from None
+            what = f"not empty, and not a store ({error.reason.partition(';')[0]})"
+            raise StoreError(self.destination, f"{what}; choose another destination") from None
         if found != self.to:
             raise StoreError(self.destination, f"a store of kind {found}, not {self.to}; choose another destination")
         return True
@@ -259,8 +261,8 @@ class Options:
         for name, kind, names, call in sides:
             known = set(inspect.signature(call).parameters) - {"path"}
             if unknown := sorted(names - known):
-                option = "source_layout" if unknown[0] == "layout" else f"option {unknown[0]!r}"
-                return f"{option} is unknown for a {name} of kind {kind}; known options: {', '.join(sorted(known))}"
+                what = "source_layout" if unknown[0] == "layout" else f"option {unknown[0]!r}"
+                return f"{what} is unknown for a {name} of kind {kind}; known options: {', '.join(sorted(known))}"
         return None
 
     def _opening(self) -> dict[str, Any]:
@@ -346,7 +348,7 @@ def make_options(
     return complete_options(
         Options(
             source=os.path.abspath(os.fspath(source)),
-            source_kind=source_kind or stores.kind_of(os.fspath(source)),
+            source_kind=source_kind or detect_kind(os.fspath(source), "source_kind"),
             destination=os.path.abspath(os.fspath(destination)),
             to=to,
             layout=layout_config(layout),
@@ -442,14 +444,14 @@ def _contradiction(options: Options) -> str | None:
     if is_inside(source, destination):
         return "the source is inside the destination; choose another destination"
     if options.version is not None and options.source_kind != "ocfl":
-        return f"a store of kind {options.source_kind} has no versions; omit --version"
+        return f"a store of kind {options.source_kind} has no versions; omit {option('version')}"
     if options.version is not None and options.to == "ocfl":
-        return "a migration from OCFL to OCFL keeps all versions of each object; omit --version"
+        return f"a migration from OCFL to OCFL keeps all versions of each object; omit {option('version')}"
     chosen = sorted({"message", "user"}.intersection(options.destination_options))
     if chosen and options.verbatim:
         return f"versions of OCFL objects keep their own {' and '.join(chosen)}; omit the option"
     if options.to == "ocfl" and options.layout is None:
-        return "an OCFL storage root needs a layout; specify one, such as --layout 0003"
+        return f"an OCFL storage root needs a layout; specify one, such as {option('layout', '0003')}"
     layout = options.destination_layout()
     if layout is not None and options.to in ("pairtree", "vitro") and layout.name != options.to:
         return f"a destination of kind {options.to} has the layout {options.to}, not {layout.name}"
@@ -461,15 +463,16 @@ def _contradiction(options: Options) -> str | None:
             return why
     mode = options.copy_mode
     if mode == "hardlink" and options.to == "ocfl":
-        return "OCFL forbids hard links (E090); use --copy-mode copy, reflink or auto"
+        return f"OCFL forbids hard links (E090); use {option('copy_mode', 'auto')}"
     if mode == "rename" and not options.verbatim:
-        return f"rename cannot convert {options.source_kind} objects to {options.to}; use --copy-mode copy or auto"
+        return f"rename cannot convert {options.source_kind} objects to {options.to}; use {option('copy_mode', 'auto')}"
     if mode == "rename" and not options.move:
-        return "rename removes the objects from the source; add --move, or use another --copy-mode"
+        how = f"add {option('move', True)}, or use {option('copy_mode', 'auto')}"
+        return f"rename removes the objects from the source; {how}"
     if mode in ("rename", "hardlink", "reflink") and not options.same_file_system():
-        return f"{mode} works only within one file system; use --copy-mode copy or auto"
+        return f"{mode} works only within one file system; use {option('copy_mode', 'auto')}"
     if options.move and options.verify == "none" and not options.renames():
-        return "move requires verification; use verify copy or reread"
+        return f"{option('move', True)} requires verification; use {option('verify', 'copy')}"
     return None
 
 

@@ -12,6 +12,7 @@ from pressmark.migrate.object_digest import has_same_content_times, read_files
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.transfer.content import Content, File, empty_text, entries_of, list_tree
 from pressmark.migrate.transfer.reading import bag_directory, locate_target, object_path, read_content, target_files
+from pressmark.option_names import option
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 
@@ -116,7 +117,7 @@ def _check_left_out(options: Options, destination: Store, entry: Entry, content:
         there = _empty_in(destination, entry)
         gone = [name for name, _path in content.empty if name not in there]
         if gone:
-            left_out.append(f"{empty_text(gone)}; use --drop-empty-directories to remove it")
+            left_out.append(f"{empty_text(gone)}; use {option('drop_empty_directories', True)} to remove it")
     if left_out:
         what = f"not in the destination: {'; '.join(left_out)}; copy it if you need it"
         raise TransferError("kept", "left-out", what)

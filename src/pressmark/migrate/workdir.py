@@ -194,7 +194,7 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
         names = os.listdir(folder)
         if BEGUN in names:
             what = f"the work folder {quoted_path(folder)} contains a run that has started"
-            raise refused(f"{what}; use --resume if it is unfinished")
+            raise refused(f"{what}; resume it if it is unfinished")
         if is_of_earlier_format(folder):
             raise refused(f"the work folder {quoted_path(folder)} contains a plan of an earlier version of Pressmark")
         # The names of a plan's files alone do not prove that a plan wrote them.

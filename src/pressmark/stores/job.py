@@ -17,6 +17,7 @@ from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
 from pressmark.layouts.job_layouts import BringsLayouts
+from pressmark.option_names import option
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry
@@ -88,7 +89,8 @@ class CheckStore(BringsLayouts):
         store = self._open()
         if store.kind == "ocfl" and store.layout is None:
             # Duplicate identifiers would not be detected.
-            raise JobError(self.root, "unknown layout; specify one (--layout), or check the store without workers")
+            what = f"unknown layout; specify one ({option('layout')}), or check the store without workers"
+            raise JobError(self.root, what)
         return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES, resolve_threads(None))
 
     def _open(self) -> Store:

@@ -22,6 +22,7 @@ from pressmark.fs.durable import is_directory
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.fs.trees import LINKED, DirectoryEntry, Wanted, scan, scan_beneath, trees
+from pressmark.option_names import option
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError, SourceTypeError, is_unsafe_name, object_errors
@@ -344,7 +345,7 @@ class _Again:
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
     if entry.kind == "link":
-        return f"{message_of('link')}; follow links (--links follow), or move it out of the source"
+        return f"{message_of('link')}; follow links ({option('links', 'follow')}), or move it out of the source"
     try:
         kind = kind_of_mode(os.stat(path).st_mode)
         why = message_of(kind) if kind else "not a regular file"

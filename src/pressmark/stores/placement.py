@@ -13,6 +13,7 @@ from itertools import islice
 
 from pressmark.errors import IdentifierError, StoreError, quoted
 from pressmark.layouts import Layout
+from pressmark.option_names import option
 from pressmark.stores.objects import StoreObject
 
 __all__ = ["FIRST", "FirstObjects", "first_directories"]
@@ -65,7 +66,7 @@ class FirstObjects:
         except IdentifierError:
             what = "cannot map its identifier"
         reason = f"object {quoted(found.id or '')} is at {quoted(found.path)}, but layout {layout.name} {what}"
-        raise StoreError(root, f"{reason}; specify the layout of new objects (--layout)")
+        raise StoreError(root, f"{reason}; specify the layout of new objects ({option('layout')})")
 
     def _first(self) -> list[StoreObject]:
         if self._objects is None:

@@ -78,7 +78,7 @@ KINDS = Kinds(
         "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
         "unmended": Kind(ERROR, "", "a damaged or lost file that the good copy does not have"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
-        "excluded": Kind(WARNING, "", "a file or directory of a source, left out because its name matches --exclude"),
+        "excluded": Kind(WARNING, "", "a file or directory of a source, left out because a glob matches its name"),
         # --- Pairtree: the tree as a whole
         "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
         "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not name Pairtree 0.1"),
@@ -249,7 +249,7 @@ REPAIRED = frozenset(
 )
 _REPAIR = "repair the store"
 _AGAIN = "check again when nothing changes the store"
-_MEND = "repair the store from a good copy (`--from`)"
+_MEND = "repair the store from a good copy (`pressmark store repair --from`)"
 _RESTORE = "restore the object from another copy"
 _MAKER = "report it to the developers of the program that wrote the object; the object can still be read"
 _NONE = "none required"
@@ -298,27 +298,27 @@ REMEDIES = {
     "unknown-prefix": "declare the namespace again (`pressmark store declare`)",
     # --- folders of bags
     "index-outdated": _REPAIR,
-    "archive-unchecked": "check with `--digests`",
+    "archive-unchecked": "run `pressmark store check --digests`",
     "identifier-missing": "add External-Identifier to its bag-info.txt (`pressmark bag update`)",
     "identifier-several": "keep one External-Identifier",
     # --- OCFL: the storage root
     "declaration-malformed": _REPAIR,
-    "declaration-missing": "repair the store with `--kind ocfl`, if it is a storage root",
+    "declaration-missing": "run `pressmark store repair --kind ocfl`, if it is a storage root",
     "declaration-several": "keep the declaration of the version in use",
     "declaration-unknown": "use software for this version",
     "extensions-file": "move it out of the extensions directory",
     "extension-unregistered": _NONE,
-    "layout-malformed": "correct ocfl_layout.json, or specify the layout (`--layout`)",
-    "layout-missing": "specify the layout, and repair the store (`--layout`)",
-    "layout-unknown": "write the registered name in ocfl_layout.json, or specify the layout (`--layout`)",
+    "layout-malformed": "correct ocfl_layout.json, or specify the layout",
+    "layout-missing": "repair the store with its layout (`pressmark store repair --layout`)",
+    "layout-unknown": "write the registered name in ocfl_layout.json, or specify the layout",
     "version-later": "declare the later version in the storage root",
     # --- OCFL: the hierarchy
     "case-clash": f"{_NONE} on this file system; others treat both names as one",
     "directory-empty": _REPAIR,
     "file-stray": "repair the store; if it is no part of an object, move it out of the storage root",
     "hard-link": "replace the file with a copy of its own",
-    "identifier-unplaced": "specify the layout by which the object was stored (`--layout`)",
-    "misplaced": "migrate the storage root, or specify the layout by which it was stored (`--layout`)",
+    "identifier-unplaced": "specify the layout by which the object was stored",
+    "misplaced": "migrate the storage root, or specify the layout by which it was stored",
     "object-inside": "move the inner object out of the outer one",
     "path-ocfl-java": f"{_NONE} for ocfl-java; a migration moves the object to its path",
     "special-file": "move it out of the storage root",

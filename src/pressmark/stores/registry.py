@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pressmark.stores.pairtree.pairtree_store import PairtreeStore
     from pressmark.stores.vitro.vitro_store import VitroStore
 
-__all__ = ["KINDS", "create", "kind_of", "open", "store_class"]
+__all__ = ["KINDS", "create", "detect_kind", "kind_of", "open", "store_class"]
 
 #: The kinds of stores: ``pairtree``, ``vitro``, ``ocfl``, ``bags``.
 KINDS = ("pairtree", "vitro", "ocfl", "bags")
@@ -57,6 +57,11 @@ def kind_of(path: Path) -> str:
 
     :raises StoreError: no kind was detected, or several
     """
+    return detect_kind(path, "kind")
+
+
+def detect_kind(path: Path, keyword: str) -> str:
+    """Return the kind of a store: see :func:`kind_of`; an error names the ``keyword`` that specifies the kind."""
     base = encode_path(path)
     with store_errors(base):
         if not os.path.isdir(base):
@@ -67,9 +72,8 @@ def kind_of(path: Path) -> str:
         names = os.listdir(base)
     kinds = list(_signs(base, names))
     if len(kinds) > 1:
-        raise StoreError(
-            base, f"several kinds of store detected ({', '.join(kinds)}); specify the kind ({option('kind')})"
-        )
+        what = f"several kinds of store detected ({', '.join(kinds)})"
+        raise StoreError(base, f"{what}; specify the kind ({option(keyword)})")
     if kinds:
         return kinds[0]
     if b"bagit.txt" in names:
@@ -82,7 +86,7 @@ def kind_of(path: Path) -> str:
     raise StoreError(
         base,
         "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
-        f"create a store, or specify the kind ({option('kind')})",
+        f"create a store, or specify the kind ({option(keyword)})",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import FormatError, quoted
+from pressmark.option_names import option
 
 __all__ = ["Column", "ItemMapper", "index_of"]
 
@@ -68,7 +69,8 @@ def index_of(column: Column, names: list[str], file: str) -> int:
             raise FormatError(file, f"column {quoted(found)} is not unique; use its number")
         index = names.index(found)
     if column.result and column.result in names:
-        raise FormatError(file, f"column {quoted(column.result)} already exists; use --as NAME")
+        what = f"column {quoted(column.result)} already exists"
+        raise FormatError(file, f"{what}; choose another name ({option('result')})")
     return index
 
 

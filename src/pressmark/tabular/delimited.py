@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pressmark.errors import quoted
+from pressmark.option_names import option
 from pressmark.tabular.formats import first_return
 
 __all__ = [
@@ -145,7 +146,7 @@ def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
     if len(separator) != 1 or separator in b'"\r\n\0' or separator >= b"\x80":
         raise ValueError(rf"delimiter {delimiter!r}: expected one ASCII character, or \t")
     if format == "tsv" and separator != b"\t":
-        raise ValueError(f"delimiter {delimiter!r}: TSV is separated by TABs; use --format csv")
+        raise ValueError(f"delimiter {delimiter!r}: TSV is separated by TABs; use {option('format', 'csv')}")
     return dialect._replace(separator=separator)
 
 
@@ -170,13 +171,14 @@ def refuse_doubtful(
         for field in suspicious:
             if separator == dialect.separator or separator not in field or (dialect.quotes and field[:1] == b'"'):
                 continue
-            found, used = (r"'\t'" if one == b"\t" else f"'{one.decode()}'" for one in (separator, dialect.separator))
-            how = f"{'' if dialect.quotes else '--format csv '}--delimiter {found}"
+            found, used = (option("delimiter", one.decode()) for one in (separator, dialect.separator))
+            how = found if dialect.quotes else f"{option('format', 'csv')} and {found}"
             what = f"first row has the field {quoted(field)}"
-            raise RowsError(f"{what}; use {how}, or --delimiter {used} if this is one field")
+            raise RowsError(f"{what}; use {how}, or {used} if this is one field")
     if chosen and isinstance(column, int) and header is None:
         what = f"first row has {quoted(names[column - 1])} in column {column}"
-        raise RowsError(f"{what}; use --header if that is a column name, --no-header if it is data")
+        how = f"use {option('header', True)} if that is a column name, {option('header', False)} if it is data"
+        raise RowsError(f"{what}; {how}")
 
 
 class Rows(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pressmark.errors import FormatError, TableError, quoted
 from pressmark.fs.gzipped import is_gzip
+from pressmark.option_names import option
 
 __all__ = [
     "BLOCK_BYTES",
@@ -36,9 +37,6 @@ CRLF = ("strip", "keep")
 BOM = b"\xef\xbb\xbf"
 
 UTF16 = "UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
-_KEEP = "use --crlf keep to keep it in identifiers"
-_CONVERT = "convert them to line feeds, or use --crlf keep to keep them in identifiers"
-_STRIP = f"use --crlf strip to remove it, {_KEEP.removeprefix('use ')}"
 
 # Four letters or digits of UTF-16; text with single NUL bytes does not look like this.
 _UTF16_RUN = re.compile(rb"(?:[0-9A-Za-z]\0){4}|(?:\0[0-9A-Za-z]){4}")
@@ -64,11 +62,11 @@ _SUFFIXES = {
     ".pq": "parquet",
 }
 
-_SPREADSHEET = "a spreadsheet; save the sheet as CSV, and select its column with --column"
+_SPREADSHEET = "a spreadsheet; save the sheet as CSV, and select its column ({column})"
 _DOCUMENT = "a document; save the identifiers as text, one per line"
 _ARCHIVE = "an archive; unpack it, and use the list in it"
 _DATABASE = "a database; export the identifiers as CSV or lines"
-_JSON = "JSON; convert it to JSON lines (jq -c '.[]'), and use --format jsonl and --column"
+_JSON = "JSON; convert it to JSON lines (jq -c '.[]'), and select its key ({jsonl}, {column})"
 _MARKUP = "XML or HTML; export the identifiers as CSV or lines"
 _TABLE = "a table in an unsupported format; convert it to Parquet or CSV"
 _ZSTD = "compressed by zstd; decompress it (zstd -dc)"
@@ -101,7 +99,7 @@ _FOREIGN_BYTES = (
     (rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07", _ARCHIVE),
     (rb"SQLite format 3\x00", _DATABASE),
     # An identifier may start with the same letters.
-    (rb"PAR1(?=[^\n\r\x20-\x7e])", "Parquet; use --format parquet and --column, with a file, not a pipe"),
+    (rb"PAR1(?=[^\n\r\x20-\x7e])", "Parquet; select its column ({parquet}, {column}), and read a file, not a pipe"),
     (rb"ARROW1\x00\x00|Obj\x01|\x89HDF\r\n", _TABLE),
     (rb"<\?xml[ \t]|<!DOCTYPE html", _MARKUP),
 )
@@ -123,8 +121,14 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     name = os.path.basename(os.fspath(path)).lower().removesuffix(".gz")
     ending = os.path.splitext(name)[1]
     if ending in _FOREIGN_NAMES:
-        raise FormatError(os.fspath(path), f"{ending} is {_FOREIGN_NAMES[ending]}")
+        raise FormatError(os.fspath(path), f"{ending} is {_with_options(_FOREIGN_NAMES[ending])}")
     return _SUFFIXES.get(ending)
+
+
+def _with_options(text: str) -> str:
+    """Return a text with the options that it advises."""
+    formats = {name: option("format", name) for name in FORMATS}
+    return text.format(column=option("column"), **formats)
 
 
 def chosen_format(
@@ -146,56 +150,63 @@ def chosen_format(
     :param result: the name of the new column
     :raises FormatError: the options contradict each other
     """
-    for given, option in ((null, "-0"), (both, "--both")):
+    for name_of, given in (("null", null), ("both", both)):
         if given and column is not None:
-            raise FormatError("", f"{option} cannot be combined with --column")
+            raise FormatError("", f"{option(name_of, True)} cannot be combined with {option('column')}")
     chosen = format or format_of(name)
     if column is None:
         if delimiter is not None:
-            raise FormatError("", "--delimiter needs --column")
+            raise FormatError("", f"{option('delimiter')} needs {option('column')}")
         if chosen not in (None, "lines"):
-            raise FormatError(name, f"{FORMATS[chosen]} needs --column; use --format lines for a list")
+            how = f"use {option('format', 'lines')} for a list"
+            raise FormatError(name, f"{FORMATS[chosen]} needs {option('column')}; {how}")
         if header is not None:
-            raise FormatError("", f"--{'header' if header else 'no-header'} needs --column")
+            raise FormatError("", f"{option('header', header)} needs {option('column')}")
         if result is not None:
-            raise FormatError("", "--as needs --column")
+            raise FormatError("", f"{option('result')} needs {option('column')}")
         return "lines"
     if delimiter is not None and format is None and chosen in (None, "lines"):
         chosen = "csv"
     if chosen is None:
-        raise FormatError(name, "unknown table format; use --format csv, tsv, jsonl or parquet")
+        raise FormatError(name, f"unknown table format; {_choose_format()}")
     if chosen == "lines":
-        raise FormatError(name, "lines have no columns; use --format csv, tsv, jsonl or parquet")
+        raise FormatError(name, f"lines have no columns; {_choose_format()}")
     if chosen == "parquet" and is_gzip(name):
         raise FormatError(name, "gzipped Parquet is not supported; decompress it first")
     if crlf is not None:
-        raise FormatError("", f"--crlf applies to lines only, not to {FORMATS[chosen]}")
+        raise FormatError("", f"{option('crlf')} applies to lines only, not to {FORMATS[chosen]}")
     if delimiter is not None and chosen not in ("csv", "tsv"):
-        raise FormatError("", f"--delimiter applies to CSV only; {name} is {FORMATS[chosen]}")
+        raise FormatError("", f"{option('delimiter')} applies to CSV only; {name} is {FORMATS[chosen]}")
     _check_column(chosen, column, header, result)
     return chosen
+
+
+def _choose_format() -> str:
+    return f"choose csv, tsv, jsonl or parquet ({option('format')})"
 
 
 def _check_column(format: str, column: str | int, header: bool | None, result: str | None) -> None:
     """Refuse options of the column that contradict each other."""
     if column == 0:
-        raise FormatError("", "--column 0: columns are numbered from 1")
+        raise FormatError("", f"{option('column', 0)}: columns are numbered from 1")
     if format in ("parquet", "jsonl") and header is not None:
-        raise FormatError("", f"--{'header' if header else 'no-header'} applies to CSV and TSV only")
+        raise FormatError("", f"{option('header', header)} applies to CSV and TSV only")
     if format == "jsonl" and isinstance(column, int):
-        raise FormatError("", f"--column {column}: JSON lines have keys, not numbered columns; use the name of a key")
+        what = "JSON lines have keys, not numbered columns; use the name of a key"
+        raise FormatError("", f"{option('column', column)}: {what}")
     if header is False and isinstance(column, str):
-        raise FormatError("", f"--column {quoted(column)}: columns have no names without a header row; use a number")
+        raise FormatError("", f"column {quoted(column)}: columns have no names without a header row; use a number")
     if result is None:
         return
     if format in ("csv", "tsv") and isinstance(column, int) and not header:
-        raise FormatError("", "--as: the new column has no name without a header row; use --header if there is one")
+        what = "the new column has no name without a header row"
+        raise FormatError("", f"{option('result')}: {what}; use {option('header', True)} if there is one")
     if not result:
-        raise FormatError("", "--as: column name is empty")
+        raise FormatError("", "name of the new column is empty")
     if format == "tsv" and any(character in result for character in "\t\n\r"):
-        raise FormatError("", f"--as {quoted(result)}: not allowed in a TSV field")
+        raise FormatError("", f"name of the new column {quoted(result)}: not allowed in a TSV field")
     if format in ("parquet", "jsonl") and re.search("[\ud800-\udfff]", result):
-        raise FormatError("", f"--as {quoted(result)}: column names in {FORMATS[format]} must be UTF-8")
+        raise FormatError("", f"name of the new column {quoted(result)}: must be UTF-8 in {FORMATS[format]}")
 
 
 def check_output(name: str, format: str) -> None:
@@ -209,12 +220,20 @@ def check_output(name: str, format: str) -> None:
         raise FormatError(name, "unsupported output format; use .txt, .csv, .tsv, .jsonl or .parquet") from None
     if format == "lines":
         if target in ("jsonl", "parquet"):
-            raise FormatError(name, f"{FORMATS[target]} output needs --column")
+            raise FormatError(name, f"{FORMATS[target]} output needs {option('column')}")
     elif target not in (None, format) and (target != "lines" or format == "parquet"):
         what = f"{FORMATS[format]} cannot be written as {FORMATS[target or format]}"
         raise FormatError(name, f"{what}; convert the table with DuckDB or pyarrow")
     elif format == "parquet" and is_gzip(name):
         raise FormatError(name, "Parquet output cannot be gzipped; omit .gz")
+
+
+def _convert() -> str:
+    return f"convert them to line feeds, or use {option('crlf', 'keep')} to keep them in identifiers"
+
+
+def _choose_nul() -> str:
+    return f"use {option('null', True)} if NUL ends identifiers, {option('crlf', 'keep')} if they contain it"
 
 
 def is_utf16(head: bytes, *, without_line_end: bool) -> bool:
@@ -276,7 +295,8 @@ class Guard:
         self._returns = self._feeds and crlf is None
         self._table = format != "lines"
         self._delimiter = delimiter
-        self._advice = _STRIP if crlf is None else _KEEP
+        keep = f"{option('crlf', 'keep')} to keep it in identifiers"
+        self._advice = f"use {keep}" if crlf else f"use {option('crlf', 'strip')} to remove it, {keep}"
         self._read = start
         self._last = delimiter  # the last bytes, which may begin a byte-order mark
         self._line = b""  # the carriage returns of the last line
@@ -303,14 +323,14 @@ class Guard:
         found = first_return(text, open_end=not data)
         if found >= 0:
             what = f"lines end with carriage returns only, {self._near(found)}"
-            raise self.error(self._name, f"{what}; {_CONVERT}")
+            raise self.error(self._name, f"{what}; {_convert()}")
         last = text[text.rfind(b"\n") + 1 :]
         self._line = (b"\r." if _BARE.search(last) else b"") + last[-1:] * last.endswith(b"\r")
 
     def _check_nul(self, data: bytes) -> None:
         if self._feeds:
             found = f"unexpected NUL, {self._near(data.index(0))}"
-            raise self.error(self._name, f"{found}; use -0 if NUL ends all identifiers, --crlf keep if they contain it")
+            raise self.error(self._name, f"{found}; {_choose_nul()}")
         if self._table and (run := _UTF16_RUN.search(data)):
             what = f"UTF-16 inside the file, {self._near(run.start())}"
             raise self.error(self._name, f"{what}; convert each part to UTF-8")
@@ -477,7 +497,7 @@ def open_list(
     bom = BOM if head.startswith(BOM) else b""
     if format != "lines":
         if format != "jsonl" and (setting := _EXCEL.match(head)):
-            how = "remove it, and name the separator with --delimiter"
+            how = f"remove it, and specify the separator ({option('delimiter')})"
             raise FormatError(name, f"first line {quoted(setting[1])} is a setting of Excel; {how}")
         _refuse_returns(name, head.removeprefix(BOM), format)
         guard = Guard(name, format, start=len(bom))
@@ -507,7 +527,7 @@ def _first_bytes(read: Any, delimiter: bytes) -> bytes:
 def _refuse_foreign(name: str, head: bytes, delimiter: bytes | None, crlf: str | None) -> None:
     for pattern, what in _FOREIGN:
         if pattern.match(head):
-            raise FormatError(name, f"content is {what}")
+            raise FormatError(name, f"content is {_with_options(what)}")
     if crlf == "keep" and delimiter == b"\0":
         return  # names on disks may be any bytes
     # Identifiers may start with these bytes; text in UTF-16 has a NUL in every line end.
@@ -530,10 +550,9 @@ def _refuse_lines(name: str, head: bytes, delimiter: bytes, crlf: str | None) ->
     ends = delimiter == b"\n"
     if ends and b"\0" in head:
         line = head[: head.index(b"\0")].count(b"\n") + 1
-        what = f"NUL byte in line {line}; use -0 if NUL ends identifiers, --crlf keep if they contain it"
-        raise FormatError(name, what)
+        raise FormatError(name, f"NUL byte in line {line}; {_choose_nul()}")
     if ends and b"\n" not in head and b"\r" in head[:-1]:
-        raise FormatError(name, f"lines end with carriage returns only; {_CONVERT}")
+        raise FormatError(name, f"lines end with carriage returns only; {_convert()}")
     what = " and ".join(
         part
         for part, found in (
@@ -543,15 +562,17 @@ def _refuse_lines(name: str, head: bytes, delimiter: bytes, crlf: str | None) ->
         if found
     )
     if what and crlf is None:
-        raise FormatError(name, f"{what}; use --crlf strip to remove it, --crlf keep to keep it in identifiers")
+        how = f"use {option('crlf', 'strip')} to remove it, {option('crlf', 'keep')} to keep it in identifiers"
+        raise FormatError(name, f"{what}; {how}")
 
 
 def _refuse_json(name: str, line: bytes) -> None:
     if _JSON_BEGIN.match(line):
-        raise FormatError(name, f"content is {_JSON}, or --format lines")
+        raise FormatError(name, f"content is {_with_options(_JSON)}, or use {option('format', 'lines')}")
     if line.lstrip().startswith(b'{"'):
         try:
             json.loads(line)
         except (ValueError, RecursionError):
             return
-        raise FormatError(name, "content is JSON lines; use --format jsonl and --column, or --format lines")
+        how = _with_options("select a key ({jsonl}, {column}), or use {lines}")
+        raise FormatError(name, f"content is JSON lines; {how}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pressmark.errors import TableError
+from pressmark.option_names import option
 from pressmark.tabular import delimited
 from pressmark.tabular.columns import Column, ItemMapper
 from pressmark.tabular.delimited import TSV, RowsError
@@ -61,7 +62,7 @@ class JsonBlock:
         if not isinstance(record, dict):
             raise ValueError("not a JSON object")
         if column.result and column.result in record:
-            raise ValueError(f"key {column.result!r} already exists; use --as NAME")
+            raise ValueError(f"key {column.result!r} already exists; choose another name ({option('result')})")
         self.unwritable.remove(index)
         if column.name not in record:
             raise ValueError(f"key {column.name!r} not found")

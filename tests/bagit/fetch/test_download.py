@@ -170,7 +170,10 @@ def test_connections_are_reused(server: Server, tmp_path: Path) -> None:
         ("https://[::1/", "is not a valid URL"),
         ("https://a%00b/", "has no host"),
         ("https://" + "a" * 70_000, "URL longer than 65536 characters"),
-        ("https://127.0.0.1/", "has the address 127.0.0.1, which is loopback; use --allow-host if you trust it"),
+        (
+            "https://127.0.0.1/",
+            "has the address 127.0.0.1, which is loopback; use allow_hosts=['127.0.0.1'] if you trust it",
+        ),
         ("https://2130706433/", "which is loopback"),
         ("https://0x7f.1/", "which is loopback"),
         ("https://localhost/", "which is loopback"),

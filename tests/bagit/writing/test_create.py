@@ -979,7 +979,7 @@ def test_excluded_names_are_refused_in_place(tmp_path: Path, small: bool) -> Non
             path.write_bytes(b"x")
     before = tree(source)
     events: list[Event] = []
-    with pytest.raises(BagError, match="would stay in the directory; create the bag elsewhere"):
+    with pytest.raises(BagError, match="would stay in the directory; create the bag in another directory"):
         make_bag(source, exclude=[".DS_Store", "__MACOSX"], progress=EventListener(events.append))
     assert excluded_of(events) == [
         (path, "error") for path in (".DS_Store", "only/.DS_Store", "sub/.DS_Store", "sub/__MACOSX")

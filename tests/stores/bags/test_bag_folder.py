@@ -173,7 +173,7 @@ def test_replace(tmp_path: Path, manner: str) -> None:
     store = BagFolder.create(tmp_path / "store", **MANNERS[manner])
     store.put("abc", tmp_path / "f.txt")
     assert data(store, "abc") == {"f.txt": b"data"}
-    with pytest.raises(ObjectError, match=r"use another identifier, or --replace") as caught:
+    with pytest.raises(ObjectError, match=r"use another identifier, or replace=True") as caught:
         store.put("abc", tmp_path / "given")
     assert caught.value.kind == "exists"
     store.put("abc", tmp_path / "given", replace=True)

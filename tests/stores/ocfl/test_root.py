@@ -418,7 +418,7 @@ def test_roots_without_a_known_layout(tmp_path: Path, data: bytes, words: str, k
     report = opened.check()
     assert kind in [problem.kind for problem in report.problems]
     assert opened.get("x:1").id == "x:1"
-    with pytest.raises(StoreError, match="specify a known --layout") as caught:
+    with pytest.raises(StoreError, match=r"specify a known layout \(layout=\)") as caught:
         opened.put("x:1", tmp_path / "in")
     assert words in str(caught.value)
     given = reopened(root, layout=LAYOUTS["0003"])

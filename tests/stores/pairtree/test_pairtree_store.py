@@ -268,7 +268,7 @@ def test_replacing(store: PairtreeStore, tmp_path: Path) -> None:
     """An object is replaced only on request, and its directory keeps its name."""
     write(tmp_path, {"f": b"1", "g": b"2"})
     store.put("ab", tmp_path / "f")
-    with pytest.raises(ObjectError, match=r"use another identifier, or --replace") as caught:
+    with pytest.raises(ObjectError, match=r"use another identifier, or replace=True") as caught:
         store.put("ab", tmp_path / "g")
     assert caught.value.kind == "exists"
     other = PairtreeStore(store.root, encapsulation="fixed:thingy", durable=False)

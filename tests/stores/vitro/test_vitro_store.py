@@ -296,7 +296,7 @@ def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
     vitro.put("http://x/1", tmp_path / "f.txt")
     vitro.put("http://x/123", {name: tmp_path / "f.txt"})
     write(tmp_path, {name: b"new"})
-    with pytest.raises(ObjectError, match=r"use another identifier, or --replace"):
+    with pytest.raises(ObjectError, match=r"use another identifier, or replace=True"):
         vitro.put("http://x/1", tmp_path / name)
     assert vitro.put("http://x/1", tmp_path / name, replace=True).proper
     assert data(vitro, "http://x/1") == (name, b"new")

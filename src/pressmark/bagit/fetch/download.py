@@ -37,6 +37,7 @@ from pressmark.bagit.fetch.partial import (
 from pressmark.bagit.fetch.urls import DownloadError, ParsedUrl, joined, parse_url, redacted_url, split_url
 from pressmark.errors import BagError, quoted
 from pressmark.fs.beneath import Directory
+from pressmark.option_names import option
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
@@ -353,7 +354,8 @@ class Downloader:
             else f"{redacted_url(before.url)} redirects to {redacted_url(url)}, which"
         )
         if parts.scheme == "http":
-            raise DownloadError("refused", f"{what} is not encrypted; use --allow-http if you trust the network")
+            how = f"use {option('allow_http', True)} if you trust the network"
+            raise DownloadError("refused", f"{what} is not encrypted; {how}")
         if not parts.scheme:
             raise DownloadError("refused", f"{what} has no scheme; expected https:")
         if parts.scheme == "file" and before is None:
@@ -377,7 +379,7 @@ class Downloader:
                     raise DownloadError(
                         "refused",
                         f"host {quoted(location.host)} has the address {address}, which is {fault}; "
-                        "use --allow-host if you trust it",
+                        f"use {option('allow_hosts', [location.host])} if you trust it",
                     )
         return addresses
 

@@ -206,8 +206,6 @@ def _opened(ledger: AnyLedger | None, algorithms: tuple[str, ...], path: bytes, 
         ledger = stack.enter_context(Ledger(ledger, algorithms, [path]))
     if set(ledger.algorithms) != set(algorithms):
         wanted = ", ".join(algorithms)
-        raise LedgerError(
-            ledger.name,
-            f"ledger was created for other algorithms than those of the bag ({wanted}); choose another file (--ledger)",
-        )
+        reason = f"ledger was created for other algorithms than those of the bag ({wanted}); choose another file"
+        raise LedgerError(ledger.name, reason)
     return ledger

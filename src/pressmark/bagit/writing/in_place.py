@@ -105,7 +105,7 @@ def _entered(where: bytes) -> BagChange:
     except BagError as error:
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise BagError(error.path, f"{error.reason}; or create the bag elsewhere (-o)") from cause
+            raise BagError(error.path, f"{error.reason}; or create the bag in another directory") from cause
         raise
 
 

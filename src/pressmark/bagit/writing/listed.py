@@ -22,6 +22,7 @@ from pressmark.bagit.writing.write import add_tag_files, publish_new
 from pressmark.errors import BagError, ManifestError, quoted_path
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifest_reader import read_manifest
+from pressmark.option_names import option
 from pressmark.paths.folding import folded
 from pressmark.reports import ERROR, Problem, ProgressEvent
 
@@ -29,7 +30,6 @@ __all__ = ["create_from_lists"]
 
 # Other algorithms have digests of the same lengths; these are usual in bags.
 _USUAL = ("md5", "sha1", "sha256", "sha512")
-_NAME_IT = "specify its algorithm (-a)"
 
 # Digests by official name of the algorithm, by path.
 _Checksums = dict[bytes, dict[str, str]]
@@ -196,6 +196,10 @@ def _read_list(path: bytes, wanted: Sequence[str], preflight: Preflight) -> _Che
     return listed
 
 
+def _name_it() -> str:
+    return f"specify its algorithm ({option('algorithms')})"
+
+
 def _entries_of(
     file: BinaryIO, path: bytes, wanted: Sequence[str], preflight: Preflight
 ) -> Iterator[tuple[bytes, dict[str, str]]]:
@@ -204,7 +208,7 @@ def _entries_of(
     if of_bag is not None:
         algorithm = wanted[0] if len(wanted) == 1 else official_name(of_bag[1])
         if algorithm is None:
-            raise BagError(path, f"unknown algorithm in its name; {_NAME_IT}")
+            raise BagError(path, f"unknown algorithm in its name; {_name_it()}")
         for found in read_bag_manifest(file, path, algorithm):
             if isinstance(found, Problem):
                 _take(found, preflight)
@@ -216,7 +220,7 @@ def _entries_of(
         for entry in entries:
             if entries.is_guessed and not set(_USUAL).issuperset(entry.digests):
                 digits = len(next(iter(entry.digests.values())))
-                raise BagError(path, f"cannot tell the algorithm of {digits} hex digits; {_NAME_IT}")
+                raise BagError(path, f"cannot tell the algorithm of {digits} hex digits; {_name_it()}")
             yield canonical(os.fsencode(entry.path))[0], entry.digests
     except ManifestError as error:
         raise BagError(path, f"line {error.line}: {error.reason}") from None

@@ -24,6 +24,7 @@ from pressmark.fixity.outcomes import Content
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists, is_readable
 from pressmark.fs.names import decode_fs, is_inside
+from pressmark.option_names import option
 from pressmark.reports import Problem, ProgressEvent
 
 __all__ = [
@@ -389,7 +390,7 @@ class Preflight:
             return  # below a link; also found without it
         full = os.path.join(base.path, found.path)
         if not self._delete_excluded:
-            message = "would stay in the directory; create the bag elsewhere (-o)"
+            message = "would stay in the directory; create the bag in another directory"
             self.refuse(problem("excluded", found.path, message))
         elif not (is_writable(os.path.dirname(full)) and (found.kind != "directory" or is_writable(full))):
             self.refuse(problem("excluded", found.path, "no permission to delete it; change the permissions"))
@@ -530,11 +531,9 @@ def _link_message(kind: str, in_place: bool) -> str:
     if kind == "link-dangling":
         return "symbolic link to a missing target; restore the target, or move the link elsewhere"
     if kind == "link-outside" and in_place:
-        return (
-            "symbolic link to a target outside the directory; move it, or create the bag in a new directory with"
-            " --links follow"
-        )
-    return "symbolic link; include its target with --links follow, or move it elsewhere"
+        what = "symbolic link to a target outside the directory; move it, or create the bag in a new directory with"
+        return f"{what} {option('links', 'follow')}"
+    return f"symbolic link; include its target with {option('links', 'follow')}, or move it elsewhere"
 
 
 def is_writable(path: bytes) -> bool:
@@ -575,6 +574,4 @@ def refuse_bag(path: bytes, nested: bool) -> None:
     """
     with refusing(path):
         if not nested and exists(os.path.join(path, b"bagit.txt")):
-            raise BagError(
-                path, "already a bag; run pressmark bag update to change it, or create a nested bag (--nested)"
-            )
+            raise BagError(path, f"already a bag; update it, or create a nested bag ({option('nested', True)})")

@@ -35,6 +35,7 @@ from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.durable import exists
+from pressmark.option_names import option
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
 
@@ -232,7 +233,7 @@ class _Update:
         if self._cause.kind is not None:
             reason += "; " + REMEDIES[self._cause.kind].replace("`", '"')
         elif self._hints:
-            reason += f"; if this is intended, use --accept {','.join(self._hints)}"
+            reason += f"; if this is intended, use {option('accept', list(self._hints))}"
         if not compared:
             reason += '; the payload was not read; "pressmark bag validate" lists all problems'
         raise BagInvalidError(self._bag.path, reason, self._report)
@@ -301,7 +302,7 @@ class _Update:
             message += f"; {ADDED}"
         else:
             self._left_out.add(path)
-            message += "; to add it, use --accept tag-files"
+            message += f"; to add it, use {option('accept', ['tag-files'])}"
         self._note(problem("tag-file-unlisted", path, message), False)
 
     def _check_holes(self) -> None:

@@ -88,7 +88,7 @@ class UpdateOptions(NamedTuple):
         begin = bag.algorithms if self.algorithms is None else self.algorithms
         names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
         if not names:
-            raise BagError(bag.path, "no payload manifest would remain; keep one, or add another (--add-algorithm)")
+            raise BagError(bag.path, "no payload manifest would remain; keep one, or add another")
         if not self.payload and set(names) - set(bag.algorithms):
             raise ValueError("payload=False: adding an algorithm reads the payload")
         return names

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pressmark import migrate, stores
+from pressmark import migrate
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import on_ctrl_c
@@ -25,7 +25,9 @@ from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.execution.run_result import Summary, remaining_path
 from pressmark.migrate.planning.plan import refuse_others
 from pressmark.migrate.workdir import WARNINGS, is_of_run
+from pressmark.option_names import option
 from pressmark.reports import ProgressEvent
+from pressmark.stores.registry import detect_kind
 
 __all__ = ["MigrateCall"]
 
@@ -57,7 +59,7 @@ class MigrateCall:
         if call["dry_run"] and call["verify_again"]:
             verbs = ["dry_run", "verify_again"]
         if len(verbs) > 1:
-            raise CallError(f"use only one of {_option(verbs[0])} and {_option(verbs[1])}")
+            raise CallError(f"use only one of {option(verbs[0])} and {option(verbs[1])}")
         self._verb = verbs[0] if verbs else "migrate"
         self._check()
 
@@ -77,11 +79,11 @@ class MigrateCall:
         for store in (self._source, self._destination):
             if is_inside(path, store):
                 raise CallError(f"--report {path}: the path is inside the store {store}; choose a file outside it")
-        for name, option in (("ids", "--ids"), ("new_ids", "--map")):
+        for name in ("ids", "new_ids"):
             # A missing file is not the same.
             with suppress(OSError):
                 if self._call[name] is not None and os.path.samefile(path, self._call[name]):
-                    raise CallError(f"--report {path}: file already used by {option}; choose another file")
+                    raise CallError(f"--report {path}: file already used by {option(name)}; choose another file")
         if is_of_run(path, migrate.work_folder(self._destination, self._call["work"])):
             raise CallError(f"--report {path}: the path belongs to the run; choose another file")
         check_report(path)
@@ -174,7 +176,7 @@ class MigrateCall:
         folder = migrate.finished_folder(self._destination, self._call["work"])
         if folder is None:
             folder = migrate.work_folder(self._destination, self._call["work"])
-            raise CallError(f"{folder}: no finished run; {_option(self._verb)} needs one")
+            raise CallError(f"{folder}: no finished run; {option(self._verb)} needs one")
         return migrate.Plan.open(folder)
 
     # --- the plan -------------------------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ class MigrateCall:
     def _plan(self, work: str, output: Output) -> migrate.Plan:
         call = self._call
         assert self._to is not None
-        source_kind = call["source_kind"] or stores.kind_of(self._source)
+        source_kind = call["source_kind"] or detect_kind(self._source, "source_kind")
         self._check_ignore(source_kind)
         return migrate.plan(
             self._source,
@@ -401,10 +403,6 @@ def _report_end(reporter: Reporter) -> None:
 
     reporter.hide()
     report_stopping()
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _records(path: str) -> Iterator[dict[str, Any]]:

@@ -25,6 +25,7 @@ from pressmark.cli.common.options import (
 )
 from pressmark.cli.store.options import provenance_options
 from pressmark.migrate.options import version_name
+from pressmark.option_names import option
 from pressmark.paths import PROFILES
 
 __all__ = ["check_destination_options", "given_options", "migrate_options", "options_of_call"]
@@ -251,7 +252,7 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         options["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
         if call[name] is not None:
-            options[name] = layout_option(call[name], f"--{name.replace('_', '-')}")
+            options[name] = layout_option(call[name], option(name))
     values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
@@ -271,8 +272,7 @@ def check_destination_options(to: str, options: Mapping[str, Any]) -> None:
     """
     for name in options.get("destination_options", ()):
         if _OF_DESTINATION[name] != to:
-            option = {"namespaces": "namespace", "content_paths": "content-paths"}.get(name, name)
-            raise CallError(f"--{option} requires --to {_OF_DESTINATION[name]}")
+            raise CallError(f"{option(name)} requires --to {_OF_DESTINATION[name]}")
     if "algorithms" in options and to != "bags":
         raise CallError("--algorithm requires --to bags")
 

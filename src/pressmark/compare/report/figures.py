@@ -125,7 +125,7 @@ def _fan_out(comparison: ComparisonData) -> Series:
         return f"{words}; {format_number(over)} exceed{'s' if over == 1 else ''} your limit."
 
     words = "The number of directories by their number of subdirectories. Both axes are logarithmic."
-    words += " The line is your limit." if limit is not None else " Use --directory-limit to show a limit."
+    words += " The line is your limit." if limit is not None else " A limit is shown if you compare with one."
     return Series("fan-out", "Entries in directories", words, _drawn(layouts, draw, text))
 
 

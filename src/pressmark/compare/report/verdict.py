@@ -371,7 +371,6 @@ def _equal(layout: LayoutResult, best: LayoutResult) -> Statement:
 def _init_command(layout: LayoutResult) -> str:
     """Return the command that creates a store with this layout."""
     structure = layout.costs.structure
-    command = f"pressmark store init {structure} STORE"
     layout_class = find_layout(layout.layout)
     settings = []
     for parameter in layout_class.parameters():
@@ -379,9 +378,9 @@ def _init_command(layout: LayoutResult) -> str:
         if parameter.required or value != parameter.check.to_json(parameter.default):
             settings.append(f"{parameter.key}={value if isinstance(value, str) else json.dumps(value)}")
     if structure != "ocfl" and not settings:
-        return command
-    name = layout_class.alias or layout_class.name
-    return f"{command} --layout {shlex.quote(':'.join([name, *filter(None, [','.join(settings)])]))}"
+        return f"pressmark store init {structure} STORE"
+    chosen = ":".join([layout_class.alias or layout_class.name, *filter(None, [",".join(settings)])])
+    return f"pressmark store init {structure} STORE --layout {shlex.quote(chosen)}"
 
 
 def _input(comparison: ComparisonData, everywhere: bool) -> Iterator[Statement]:

@@ -77,11 +77,10 @@ def run(
     plan = Plan.of(plan_or_work)
     found = state(plan.work)
     if found == "begun":
-        raise _refused(plan, f"the run in {quoted_path(plan.work)} is not finished; resume it (--resume)")
+        raise _refused(plan, f"the run in {quoted_path(plan.work)} is not finished; resume it")
     if found == "finished":
-        raise _refused(
-            plan, f"the run in {quoted_path(plan.work)} is finished; choose another --work folder to run again"
-        )
+        what = f"the run in {quoted_path(plan.work)} is finished; choose another work folder to run again"
+        raise _refused(plan, what)
     return _run(plan, Driver(workers, processes, executor, client, max_errors, progress, stop))
 
 
@@ -129,7 +128,7 @@ def _run(plan: Plan, driver: Driver) -> Run:
     with work_errors(plan.work), work.held():
         for name, digest in ((ENTRIES, plan.sha256), (KNOWN, plan.known_sha256)):
             if sha256_of(os.path.join(plan.work, name)) != digest:
-                raise JobError(plan.work, f"{name} changed after planning; plan the migration in another --work folder")
+                raise JobError(plan.work, f"{name} changed after planning; plan the migration in another work folder")
         if not os.path.exists(os.path.join(plan.work, BEGUN)):
             write_record(os.path.join(plan.work, BEGUN), {"at": utc_now(), "pid": os.getpid()})
         try:

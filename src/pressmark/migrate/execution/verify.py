@@ -55,7 +55,7 @@ def verify(
     """
     plan, driver = Plan.of(plan_or_work), Driver(workers, processes, executor, client, max_errors, progress, stop)
     if state(plan.work) != "finished":
-        what = f"the run in {quoted_path(plan.work)} is not finished; resume it (--resume) first"
+        what = f"the run in {quoted_path(plan.work)} is not finished; resume it first"
         raise MigrationError(plan.options.source, plan.options.destination, what)
     started = monotonic()
     with work_errors(plan.work):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pressmark.errors import MigrationError, TableError, quoted
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.id_index import IdentifierIndex
+from pressmark.option_names import option
 from pressmark.tabular.delimited import CSV, TSV
 from pressmark.tabular.formats import Crlf
 from pressmark.tabular.identifiers import check_list, check_map, open_list_file, read_identifiers, table_rows
@@ -145,21 +146,21 @@ def refuse_other_lists(
             listed = HashedIdentifiers(ids, column, crlf)
             for _identifier in listed:
                 pass
-            _refuse_other(plan, "--ids", plan.ids_sha256, listed.sha256)
+            _refuse_other(plan, option("ids"), plan.ids_sha256, listed.sha256)
         if new_ids is not None:
             with IdentifierIndex(plan.work) as index:
                 read_map(new_ids, index)
                 found = hashlib.sha256()
                 for line in map_lines(index):
                     found.update(line)
-            _refuse_other(plan, "--map", plan.map_sha256, found.hexdigest())
+            _refuse_other(plan, option("new_ids"), plan.map_sha256, found.hexdigest())
 
 
-def _refuse_other(plan: Plan, option: str, planned: str, current: str) -> None:
+def _refuse_other(plan: Plan, listed: str, planned: str, current: str) -> None:
     """Refuse a list with another digest than the one of the plan."""
     if planned == current:
         return
     differ = "other identifiers in" if planned else "no list in"
-    what = f"this migration was started with different options: {differ} {option}; omit {option} to continue it, or"
-    what += " choose another --work to start a new migration"
+    what = f"this migration was started with different options: {differ} {listed}; omit {listed} to continue it, or"
+    what += " choose another work folder to start a new migration"
     raise MigrationError(plan.options.source, plan.options.destination, f"{plan.work}: {what}")

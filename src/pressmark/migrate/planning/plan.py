@@ -150,7 +150,7 @@ class Plan:
             record = json.loads(read_regular(os.path.join(folder, PLAN)))
             if is_of_earlier_format(folder):
                 what = "planned by an earlier version of Pressmark, in a format that is no longer supported"
-                what += "; continue with that version, or plan the migration in another --work folder"
+                what += "; continue with that version, or plan the migration in another work folder"
                 raise MigrationError("", folder, what)
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
         except FileNotFoundError:
@@ -160,9 +160,8 @@ class Plan:
         except UntrustedError as error:
             raise MigrationError("", folder, error.reason) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise MigrationError(
-                "", folder, f"{PLAN} cannot be read ({error}); plan the migration in another --work folder"
-            ) from None
+            what = f"{PLAN} cannot be read ({error}); plan the migration in another work folder"
+            raise MigrationError("", folder, what) from None
 
 
 def _pairs(path: str) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,7 @@ from pressmark.migrate.planning.plan import Plan, write_record
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
+from pressmark.option_names import option
 from pressmark.paths import PathIndex
 from pressmark.progress_event import Progress
 from pressmark.reports import WARNING, ProgressEvent
@@ -207,7 +208,7 @@ def catch_up(
     first = Plan.of(before)
     folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
     if state(first.work) != "finished":
-        what = f"the run in {quoted_path(first.work)} is not finished; resume it (--resume) first"
+        what = f"the run in {quoted_path(first.work)} is not finished; resume it first"
         raise MigrationError(first.options.source, first.options.destination, what)
     # Options that are not given stay.
     given: dict[str, Any] = {
@@ -275,7 +276,7 @@ def make_plan(
         prepare(options, folder, resources)
         mode = mode_of(options, folder)
         if options.copy_mode == "reflink" and mode != "reflink":
-            what = "the destination's file system cannot clone files; use --copy-mode copy or auto"
+            what = f"the destination's file system cannot clone files; use {option('copy_mode', 'auto')}"
             raise MigrationError(options.source, options.destination, what)
         planning = _Planning(options, folder, resolve_threads(threads), chunk_objects, resources)
         planning.selection = selection

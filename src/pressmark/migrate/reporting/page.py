@@ -211,24 +211,24 @@ def _layout(config: Mapping[str, Any] | None, own: str) -> str:
 REMEDIES = {
     "ok": "nothing",
     "exists_same": "nothing",
-    "exists_different": "compare both objects; if the one in the source is correct, migrate it again with --replace",
-    "collision": "give the object another identifier (--map), choose another layout, or move the other object",
-    "refused_name": "rename the file in the source, give the object another identifier (--map), or choose another"
-    " layout or --profile",
-    "source_missing": "correct the list of identifiers or the --version, or restore the object in the source",
+    "exists_different": "compare both objects; if the one in the source is correct, migrate it again and replace the"
+    " other one",
+    "collision": "map the object to another identifier, choose another layout, or move the other object",
+    "refused_name": "rename the file in the source, map the object to another identifier, or choose another layout or"
+    " profile",
+    "source_missing": "correct the list of identifiers or the version, or restore the object in the source",
     "source_invalid": "repair the source (pressmark store check lists the problems, pressmark store repair fixes some),"
     " then migrate the object again",
     "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object"
     " again",
     "copy_failed": "fix the cause of the error (space, permissions, disk, network), then migrate the object again",
-    "unverified": "verify the object with --verify-again",
+    "unverified": "verify the objects again",
 }
 # After a verification the destination is at fault.
 _AFTER_VERIFICATION = {
-    "digest_mismatch": "the object in the destination is damaged; check the disk, then migrate the object again with"
-    " --ids and --replace while its source exists",
-    "copy_failed": "the object is missing from the destination or unreadable; find the cause, then migrate it"
-    " again with --ids",
+    "digest_mismatch": "the object in the destination is damaged; check the disk, then migrate the object again while"
+    " its source exists, and replace the damaged one",
+    "copy_failed": "the object is missing from the destination or unreadable; find the cause, then migrate it again",
     "unverified": "the object in the destination cannot be read, or has no recorded digest; compare it with its source",
 }
 

@@ -12,6 +12,7 @@ from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import TransferError
 from pressmark.migrate.object_digest import FileState, entries_digest
+from pressmark.option_names import option
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.stored_object import is_same_version, status_of
@@ -146,7 +147,7 @@ def link_error(path: bytes) -> TransferError:
     is_link = os.path.islink(path)
     what = "neither file nor directory; move it out of the object"
     if is_link:
-        what = "a symbolic link; follow links (--links follow), or omit the object"
+        what = f"a symbolic link; follow links ({option('links', 'follow')}), or omit the object"
     return TransferError("source_invalid", "link" if is_link else "special-file", f"{quoted_path(path)} is {what}")
 
 

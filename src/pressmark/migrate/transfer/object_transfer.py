@@ -19,6 +19,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.reading import bag_directory, compare_target, has_recorded_digests, read_content
+from pressmark.option_names import option
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.staging_writer import Staged
@@ -340,7 +341,7 @@ class Transfer:
                 self._arrived(entry)
         else:
             what = f"the object at {quoted_path(entry.target)} has different files"
-            what += "; replace it (--replace), or omit this object"
+            what += f"; replace it ({option('replace', True)}), or omit this object"
             raise TransferError("exists_different", "exists", what)
 
     def _reread(self, entry: Entry) -> None:
@@ -348,7 +349,8 @@ class Transfer:
         try:
             if entry.verify == "moved" and not has_recorded_digests(self._destination, entry):
                 return
-            failure = compare_target(self._destination, entry, "the source; migrate it again with --replace")
+            advice = f"the source; migrate it again with {option('replace', True)}"
+            failure = compare_target(self._destination, entry, advice)
         except (PressmarkError, OSError) as error:
             failure = failure_of(error)
             failure = failure._replace(status="unverified", message=f"cannot be read again: {failure.message}")

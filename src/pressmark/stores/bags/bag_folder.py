@@ -40,6 +40,7 @@ from pressmark.fs.names import decode_fs, encode_fs, first_link, is_blocked, is_
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside, scan
 from pressmark.layouts import Layout, as_layout, layout as layout_by_name
+from pressmark.option_names import option
 from pressmark.progress_event import Progress
 from pressmark.reports import Report
 from pressmark.stores.bags import archives
@@ -518,7 +519,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         """
         if old is not None:
             if not self._replaces:
-                reason = f"bag exists at {quoted_path(old)}; use another identifier, or --replace"
+                reason = f"bag exists at {quoted_path(old)}; use another identifier, or {option('replace', True)}"
                 raise ObjectError(self._name, identifier, "exists", reason)
             # Checked only once, because another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):

@@ -9,6 +9,7 @@ from pressmark.errors import LayoutConfigError, StoreError
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import read_regular
 from pressmark.layouts import Layout, layout_from_config
+from pressmark.option_names import option
 
 __all__ = ["CONFIG", "UNFINISHED", "check_identifiers", "read_config", "write_config"]
 
@@ -52,7 +53,8 @@ def read_config(base: bytes) -> tuple[str, Layout | None]:
     except LayoutConfigError as error:
         raise StoreError(path, f"{error}; correct the file") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(path, f"malformed ({error}); correct the file, or specify --identifiers") from None
+        how = f"correct the file, or specify the source of identifiers ({option('identifiers')})"
+        raise StoreError(path, f"malformed ({error}); {how}") from None
 
 
 def write_config(base: bytes, identifiers: str, layout: Layout | None) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import encode_fs
+from pressmark.option_names import option
 from pressmark.progress_event import Progress
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
@@ -198,7 +199,7 @@ class OcflRoot(StorageRoot):
         :raises StoreError: OCFL does not allow the mode, the date or the user
         """
         if mode == "hardlink":
-            raise StoreError(self.root, "OCFL forbids hard links (E090); use --copy-mode copy, reflink or auto")
+            raise StoreError(self.root, f"OCFL forbids hard links (E090); use {option('copy_mode', 'auto')}")
         check_user(self._root, user)
         if created is not None:
             from pressmark.stores.ocfl.inventory_rules import is_date_time  # not needed without a date

@@ -17,6 +17,7 @@ from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted, q
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import HashAndIdNTuple, Layout, as_layout
+from pressmark.option_names import option
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import check_identifier, object_errors, store_errors
 from pressmark.stores.objects import Path, StoreObject, encode_path
@@ -75,7 +76,7 @@ def check_user(root: str | bytes, user: Mapping[str, str] | None) -> None:
     :raises StoreError: OCFL does not allow it
     """
     if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
-        raise StoreError(root, "invalid user; specify a name (--user) and optionally --user-address")
+        raise StoreError(root, f"invalid user; specify a name and optionally an address ({option('user')})")
 
 
 def _checked_options(
@@ -189,7 +190,8 @@ class StorageRoot(Store):
 
     def _layout(self, purpose: str) -> Layout:
         if self.layout is None:
-            raise StoreError(self.root, f"{self._why_no_layout}; specify a known --layout to {purpose} objects")
+            what = f"specify a known layout ({option('layout')}) to {purpose} objects"
+            raise StoreError(self.root, f"{self._why_no_layout}; {what}")
         return self.layout
 
     def _identifier(self, identifier: str | bytes) -> str:
@@ -563,8 +565,8 @@ class StorageRoot(Store):
             self._check_free(identifier, path)
 
     def _exists(self, identifier: str, path: bytes) -> ObjectError:
-        what = f"object exists at {quoted_path(path)}; use another identifier, or --replace to add a version"
-        return ObjectError(self.root, identifier, "exists", what)
+        how = f"use another identifier, or {option('replace', True)} to add a version"
+        return ObjectError(self.root, identifier, "exists", f"object exists at {quoted_path(path)}; {how}")
 
     def _check_free(self, identifier: str, path: bytes) -> None:
         parts = path.split(b"/")
@@ -614,7 +616,7 @@ def _undeclared(facts: RootFacts) -> str:
     what = f"unsupported declaration {quoted_path(declared[0].path)}: " if declared else "not an OCFL storage root: "
     if declared or any(found.kind == "layout-missing" for found in facts.problems):
         return f"{what}no {known}; create a root with pressmark store init"
-    return f"{what}no {known}; restore it with pressmark store repair --kind ocfl"
+    return f'{what}no {known}; restore it with "pressmark store repair --kind ocfl"'
 
 
 def _is_misplaced(record: StoreObject) -> bool:

@@ -21,6 +21,7 @@ from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree, as_layout, pairtree_dialects as dialects
+from pressmark.option_names import option
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
@@ -500,7 +501,8 @@ class PairtreeWriter(CopyingWriter):
         staged.destination = encode_fs(f"{ppath}/{name}")
 
     def _exists(self, identifier: str | bytes, ppath: str) -> ObjectError:
-        reason = f"object exists at {quoted_path(f'{ROOT}/{ppath}')}; use another identifier, or --replace"
+        how = f"use another identifier, or {option('replace', True)}"
+        reason = f"object exists at {quoted_path(f'{ROOT}/{ppath}')}; {how}"
         return ObjectError(self._name, identifier, "exists", reason)
 
     def _refuse_too_long(self, identifier: str | bytes, ppath: str, name: str, longest: bytes) -> None:

@@ -30,6 +30,7 @@ from pressmark.fs.names import decode_fs, encode_fs, is_blocked, too_long
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro, as_layout
+from pressmark.option_names import option
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
@@ -466,7 +467,8 @@ class VitroWriter(CopyingWriter):
         if len(files) > 1:
             self._walk.only_file(identifier, directory)
         if files and not self._replaces:
-            reason = f"object exists at {quoted_path(f'{ROOT}/{directory}')}; use another identifier, or --replace"
+            how = f"use another identifier, or {option('replace', True)}"
+            reason = f"object exists at {quoted_path(f'{ROOT}/{directory}')}; {how}"
             raise ObjectError(self._name, identifier, "exists", reason)
 
     def _publish_file(self, new: bytes, directory: str, stored: bytes) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.names import decode_fs
+from pressmark.option_names import option
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import SourceCopy, check_source, open_files
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
@@ -166,7 +167,7 @@ class BulkWriter(StagingWriter[StagedObject]):
 
     def _refuse_hard_links(self) -> None:
         if self._mode == "hardlink":
-            raise StoreError(self._name, "OCFL forbids hard links (E090); use --copy-mode copy, reflink or auto")
+            raise StoreError(self._name, f"OCFL forbids hard links (E090); use {option('copy_mode', 'auto')}")
 
     def _check_absent(self, identifier: str, path: bytes) -> None:
         """Check that the root has no object of this identifier, and that ``path`` is free.
