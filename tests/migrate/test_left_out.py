@@ -258,7 +258,7 @@ def test_a_move_keeps_empty_directories_unless_dropped(trees: Path, tmp_path: Pa
         assert os.listdir(trees / "pairtree_root") == []
     else:
         assert (run.exit_code, run.kept, run.noted, rows["kept"].error_code) == (1, 1, 0, SOURCE_KEPT)
-        assert "--drop-empty-directories" in str(rows["kept"].error)
+        assert "drop_empty_directories=True" in str(rows["kept"].error)
         assert (trees / "pairtree_root" / "ke" / "pt" / "kept" / "empty" / "er").is_dir()
     assert not (trees / "pairtree_root" / "pl").exists()
 

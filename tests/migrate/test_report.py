@@ -519,7 +519,7 @@ def test_the_page_of_a_run_that_has_just_begun(tmp_path: Path, to: str) -> None:
     assert "Not finished" in text
     known = "1 object of 2 has not been migrated yet. Of the others, 1 object needs attention."
     assert (known if to == "pairtree" else "No object has been done yet.") in text
-    assert "Run the same command with --resume" in text
+    assert "Run pressmark migrate --resume" in text
     said = {"bags": "none; bags are named", "ocfl": "layout-0011", "pairtree": '{"prefix": "a"}'}
     assert said.get(to, "fixed by the kind of store") in text
     assert ("Digest algorithms of bags" in text) == (to == "bags")

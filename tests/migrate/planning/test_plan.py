@@ -426,7 +426,7 @@ def test_too_few_inodes(source: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         ({"to": "ocfl", "layout": "pairtree"}, "not an OCFL layout"),
         ({"to": "ocfl", "layout": "0002", "copy_mode": "hardlink"}, "E090"),
         ({"to": "ocfl", "layout": "0002", "copy_mode": "rename", "move": True}, "rename cannot convert"),
-        ({"to": "pairtree", "copy_mode": "rename"}, "add --move"),
+        ({"to": "pairtree", "copy_mode": "rename"}, "add move=True"),
         ({"to": "pairtree", "layout": "0003"}, "has the layout pairtree"),
         ({"to": "ocfl", "layout": "0002", "move": True, "verify": "none"}, "requires verification"),
     ],
