@@ -62,8 +62,8 @@ def test_a_migration(tmp_path: Path) -> None:
     there = tmp_path / "new" / "root"
     plan = migrate.plan(tmp_path / "source", there, to="ocfl", layout="0003")
     assert not there.exists()
-    assert migrate.run(plan, threads=True).ok
+    assert migrate.run(plan, processes=False).ok
     source.put("b", {"f": b"b"})
     again = migrate.plan(tmp_path / "source", there, to="ocfl", layout="0003")
-    assert migrate.run(again, threads=True).ok
+    assert migrate.run(again, processes=False).ok
     assert sorted(str(one.id) for one in stores.open(there).objects()) == ["a", "b"]
