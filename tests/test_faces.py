@@ -79,10 +79,10 @@ def test_public_names_are_documented(name: str) -> None:
 # Bytes that are no paths: content, lines of a file, a raw digest.
 NO_PATHS = {
     *("Digest.digest", "StoredObject.read_bytes", "BagInfo.to_bytes", "Member.blocks", "manifest_line"),
-    *("Chunk.line", "Receipt.text", "Entry.line"),
+    *("Entry.line"),
 }
 # The item of the caller, unchanged.
-AS_GIVEN = {"IdentifierError.id", "IngestResult.id", "PathError.path", "Outcome.path"}
+AS_GIVEN = {"IdentifierError.id", "IngestResult.id", "PathError.path"}
 # Names in an archive, whose encoding is unknown; and names as a file system compares them.
 RAW = {"Archive.zip_names", "Member.name", "Member.target", "folded"}
 # Called by stores and migrations only.

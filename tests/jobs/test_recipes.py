@@ -77,7 +77,8 @@ def test_local_and_resumed(tmp_path: Path) -> None:
     assert hashed(tmp_path) == manifest
     next((tmp_path / "work" / "receipts").iterdir()).unlink()
     out = run_script(tmp_path, "resume", recipe("logging") + recipe("resume")).splitlines()
-    assert out == ["1 chunks to go", "000000 2", "True"]
+    assert (out[0], out[-1]) == ("1 chunks to go", "True")
+    assert out[1:-1] == ["<Progress 0 done, 0 bytes>", "<Progress 2 done, 10 bytes>"]
     assert "work: 1 of 1 chunks done" in (tmp_path / "run.log").read_text()
     assert hashed(tmp_path) == manifest
 
