@@ -79,7 +79,7 @@ def test_public_names_are_documented(name: str) -> None:
 # Bytes that are no paths: content, lines of a file, a raw digest.
 NO_PATHS = {
     *("Digest.digest", "StoredObject.read_bytes", "BagInfo.to_bytes", "Member.blocks", "manifest_line"),
-    *("Entry.line"),
+    "Entry.line",
 }
 # The item of the caller, unchanged.
 AS_GIVEN = {"IdentifierError.id", "IngestResult.id", "PathError.path"}

@@ -25,5 +25,9 @@ def test_every_error_has_a_kind() -> None:
     public = {name for name in found if not name.startswith("_")}
     # The others have it among their arguments.
     without = {name for name in public if found[name].kind == "error"}
-    assert without == {"FileError", "ObjectError", "ArchiveError", "SourceError", "UnreadableSourceError"} & without
+    assert (
+        without
+        == {"FileError", "ObjectError", "ArchiveError", "SourceError", "SourceTypeError", "UnreadableSourceError"}
+        & without
+    )
     assert all(kind == kind.lower() and " " not in kind for kind in (one.kind for one in found.values()))

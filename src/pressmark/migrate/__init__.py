@@ -4,7 +4,7 @@
 >>> store = stores.create("pairtree", "tree")
 >>> stored = store.put("a", {"page.txt": b"page 1"})
 >>> plan = migrate.plan("tree", "root", to="ocfl", layout="0003")
->>> run = migrate.run(plan, threads=True)
+>>> run = migrate.run(plan, processes=False)
 >>> run.ok, run.by_status
 (True, {'ok': 1})
 

@@ -48,7 +48,7 @@ def report(plan_or_work: Run | Plan | str | os.PathLike[str], path: str | os.Pat
     >>> from pressmark import migrate, stores
     >>> store = stores.create("pairtree", "old")
     >>> stored = store.put("a", {"page.txt": b"page 1"})
-    >>> run = migrate.run(migrate.plan("old", "new", to="ocfl", layout="0003"), threads=True)
+    >>> run = migrate.run(migrate.plan("old", "new", to="ocfl", layout="0003"), processes=False)
     >>> migrate.report(run, "rows.csv").whole.objects
     1
 
