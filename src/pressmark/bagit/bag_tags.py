@@ -228,9 +228,10 @@ def open_listing(
         try:
             listing = Listing(sources, bag.encoding, bag.version, tag=tag, lenient=lenient)
         except BagError as error:
-            problems.append(problem("file-unreadable", os.fsencode(error.path), error.reason))
-            names = {source.name for source in sources}
-            left = [manifest for manifest in left if manifest.name in names - {error.path}]
+            unreadable = os.fsencode(error.path)
+            problems.append(problem("file-unreadable", unreadable, error.reason))
+            names = {source.name for source in sources} - {unreadable}
+            left = [manifest for manifest in left if manifest.name in names]
             continue
         problems += listing.problems
         return listing
