@@ -374,8 +374,11 @@ def test_an_interrupted_chunk_in_this_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_an_interrupted_executor(tmp_path: Path, twice: bool) -> None:
+def test_an_interrupted_executor(tmp_path: Path, request: pytest.FixtureRequest, twice: bool) -> None:
     """After an interrupt, running chunks are completed and no other begins; a second interrupt does not wait."""
+    # Ignored in a background job of a shell.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     work = work_folder(tmp_path / "work", 8, c001="slow")
     then = partial(os.kill, os.getpid(), signal.SIGINT) if twice else (work.path / "go").touch
     later = threading.Timer(0.5, then)
