@@ -182,7 +182,7 @@ import pathlib, shutil, sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pressmark import migrate, stores
-from pressmark.jobs import WorkFolder, run_local
+from pressmark.jobs import run_local
 
 if __name__ == "__main__":
     how, entry_point = sys.argv[1:]
@@ -192,22 +192,28 @@ if __name__ == "__main__":
     plan = migrate.plan("source", "root", to="ocfl", layout="9999-mine-of-tests", work="work")
     if how == "local":
         run = migrate.run(plan, workers=2)
+    elif how == "dask":
+        from distributed import LocalCluster
+
+        with LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0") as cluster:
+            with cluster.get_client() as client:
+                run = migrate.run(plan, client=client)
     else:
         with ProcessPoolExecutor(2, mp_context=get_context(how)) as executor:
             run = migrate.run(plan, executor=executor)
     assert (run.by_status, run.failed) == ({"ok": 1}, ()), run
     assert not migrate.verify(plan, workers=2).failed
     assert stores.open("root").find("abc").path == "ab/abc"
-    job = stores.CheckStore("root")
-    work = WorkFolder.create("check", job, job.plan("check"), job.parameters())
-    assert run_local(job, work, workers=2).by_status["ok"] == 1
+    assert run_local(stores.CheckStore("root"), "check", workers=2).by_status["ok"] == 1
 """
 
 
 @pytest.mark.parametrize("entry_point", ["installed", "imported"])
-@pytest.mark.parametrize("how", ["local", "spawn"])
+@pytest.mark.parametrize("how", ["local", "spawn", "dask"])
 def test_workers_of_jobs(tmp_path: Path, how: str, entry_point: str) -> None:
     """Worker processes find a layout by its entry point, or import the module that the caller has imported."""
+    if how == "dask":
+        pytest.importorskip("distributed")
     name = "9999-mine-of-tests"  # layouts of OCFL have a number
     install(tmp_path, *([f"{name} = own_layout_of_tests:Mine"] if entry_point == "installed" else []))
     (tmp_path / "own_layout_of_tests.py").write_text(MODULE.replace("mine-of-tests", name))

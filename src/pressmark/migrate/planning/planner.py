@@ -360,7 +360,7 @@ class _Planning:
         self._builder = ChunkBuilder("objects", ENTRIES, chunk_objects, workers=threads)
         self._chunks: list[Chunk] = []
         layout = options.destination_layout()
-        if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
+        if options.to == "ocfl" and layout is not None and layout.alias == "0011":
             self.conflicts.add("layout-0011")
 
     # --- the source -----------------------------------------------------------------------------------------------

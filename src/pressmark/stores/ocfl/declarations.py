@@ -197,7 +197,7 @@ def refused_layout(layout: Layout, version: str) -> str | None:
     if layout.alias is None:
         known = ", ".join(one.alias for one in list_layouts() if one.alias)
         return f"{layout.name} is not an OCFL layout; use one of {known}"
-    if layout.name.startswith("0010") and version == "1.0":
+    if layout.alias == "0010" and version == "1.0":
         return f"{layout.name} needs OCFL 1.1"
     return None
 

@@ -89,7 +89,7 @@ def _checked_options(
     if algorithm not in ALGORITHMS:
         raise StoreError(root, f"digest algorithm {quoted(algorithm)} not allowed; use sha512 or sha256")
     layout = as_layout(content_paths)
-    if layout is not None and not layout.name.startswith("0011"):
+    if layout is not None and layout.alias != "0011":
         raise StoreError(root, f"{layout.name} does not map content paths; use 0011")
     check_user(root, user)
     return layout
