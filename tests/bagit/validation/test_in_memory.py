@@ -257,7 +257,7 @@ def test_many_bags(tmp_path: Path, threads: int) -> None:
             assert len(told) == kept
         else:
             assert isinstance(found, BagError)
-            assert found.path == os.fsencode(path)
+            assert found.path == os.fsdecode(path)
             assert not path.exists()
     assert 5 < kept < 60
     assert list(validate_many([], threads=threads)) == []
