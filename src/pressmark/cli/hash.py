@@ -30,10 +30,10 @@ from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
 from pressmark.fixity.tree import walk_files
 from pressmark.fs.beneath import open_regular
-from pressmark.jobs.chunks import Chunk
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
+    from pressmark.jobs.chunks import Chunk
 
 __all__ = ["hash_command"]
 
