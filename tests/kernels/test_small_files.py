@@ -59,5 +59,5 @@ def test_files_that_cannot_be_copied(tmp_path: Path, implementations: list[Imple
     for target in ("there", "no/folder", "nul\0"):
         found = [copied(one, tmp_path / "file", tmp_path / target) for one in implementations]
         assert found[0] == found[-1]
-        assert (found[0].kind, found[0].path) == ("not-written", os.fsencode(tmp_path / target))
+        assert (found[0].kind, found[0].path) == ("not-written", os.fsdecode(tmp_path / target))
     assert (tmp_path / "there").read_bytes() == b"kept"
