@@ -1,4 +1,4 @@
-"""Attributes of public classes: each has a type and a sentence, for ``help()`` and for the site."""
+"""Public attributes have a type and a sentence, and described parameters exist: for ``help()`` and the site."""
 
 from __future__ import annotations
 
@@ -108,3 +108,15 @@ def test_every_attribute_has_a_type_and_a_sentence(cls: type) -> None:
     found = attributes(cls)
     assert [name for name, is_typed in found.items() if not is_typed] == []
     assert sorted(found.keys() - described(cls)) == []
+
+
+def test_described_parameters_exist() -> None:
+    """A docstring describes only parameters that the function takes: ``help()`` would promise what is not there."""
+    unknown = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+                named = re.findall(r":param \**(\w+):", ast.get_docstring(node) or "")
+                unknown += [f"{path.name}: {node.name}: {name}" for name in named if name not in given]
+    assert unknown == []

@@ -195,7 +195,7 @@ class PairtreeStore(WalkedStore):
         are reported and not changed.
 
         :param dry_run: report the changes without making them
-        :param on_event: called with :class:`RepairStep`: ``encapsulate``, ``finish``, ``prune`` or ``remove``
+        :param progress: can cancel the repair between two changes
         """
         from pressmark.stores.pairtree.repair import repair  # only a repair needs it
 
