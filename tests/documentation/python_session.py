@@ -17,19 +17,18 @@ from typing import Any
 
 
 def execute(code: str, place: str, names: dict[str, Any]) -> None:
-    """Run code; compare the values of expressions with the literals in comments after them."""
-    comments = {
-        token.start[0]: token.string.removeprefix("# ")
-        for token in tokenize.generate_tokens(io.StringIO(code).readline)
-        if token.type == tokenize.COMMENT
-    }
+    """Run code; compare the values of expressions with the literals in comments after them, or on the next line."""
+    tokens = [one for one in tokenize.generate_tokens(io.StringIO(code).readline) if one.type == tokenize.COMMENT]
+    comments = {token.start[0]: token.string.removeprefix("# ") for token in tokens}
+    alone = {token.start[0]: comments[token.start[0]] for token in tokens if token.start[1] == 0}
     for node in ast.parse(code, place).body:
         if not isinstance(node, ast.Expr):
             exec(compile(ast.Module([node], []), place, "exec", dont_inherit=True), names)
             continue
         value = eval(compile(ast.Expression(node.value), place, "eval", dont_inherit=True), names)
+        line = node.end_lineno or 0
         try:
-            expected = ast.literal_eval(comments[node.end_lineno or 0])
+            expected = ast.literal_eval(comments.get(line) or alone[line + 1])
         except (KeyError, SyntaxError, ValueError):
             continue
         assert value == expected, f"{ast.unparse(node)} is {value!r}"
