@@ -42,7 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     option.benchmark_sort = "fullname"
     option.benchmark_columns = ["min", "median", "stddev", "rounds"]
     if option.record:
-        option.benchmark_json = RECORDS / f"{machine.short_name()}.json"
+        name = machine.short_name() + (f"-{option.markexpr}" if option.markexpr in CHOSEN else "")
+        option.benchmark_json = RECORDS / f"{name}.json"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -194,7 +195,8 @@ class Measure:
             return done.output
 
         self.once(group, run, before=before, check=check, rounds=rounds, **amounts)
-        self.note(MB=most >> 20)
+        if most:
+            self.note(MB=most >> 20)
 
     def note(self, **facts: Any) -> None:
         """Add facts to ``extra_info``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -27,7 +28,8 @@ class Done(NamedTuple):
 
     :ivar output: its standard output
     :ivar cpu: its processor time in seconds, with that of the processes it waited for
-    :ivar max_rss: the peak memory of the largest of them in bytes
+    :ivar max_rss: the peak memory of the largest of them in bytes; 0 if this process used more, whose memory the system
+        counts until the program starts
     """
 
     output: str
@@ -73,7 +75,8 @@ def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = N
         last = (texts[1].strip().splitlines() or [f"exit status {process.returncode}"])[-1]
         raise Failed(f"{command[0]} failed: {last[:200]}")
     unit = 1 if sys.platform == "darwin" else 1024
-    return Done(texts[0], usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
+    ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Done(texts[0], usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit if usage.ru_maxrss > ours else 0)
 
 
 def python(code: str, *arguments: str | Path) -> Done:

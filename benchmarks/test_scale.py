@@ -21,7 +21,7 @@ from benchmarks.conftest import Measure
 from benchmarks.corpora.files import GIB, write_files
 
 pytestmark = pytest.mark.scale
-IDENTIFIERS = (10**6, 10**7, 10**8)
+IDENTIFIERS = (10**5, 10**6, 10**7, 10**8)
 FILES = 1_000_000
 SIZES = (1, 16, 256, 1024)  # GiB
 PIECES = 1_000
@@ -49,7 +49,7 @@ def test_map(
     words = (*pressmark, "map", name, source, "-o", target, "--no-progress")
     before = target.unlink
     measure.command(
-        f"map {name} by the million", *words, before=lambda: before(True), check=check, rounds=1, ids=number
+        f"map {name} by the million", *words, before=lambda: before(True), check=check, rounds=3, ids=number
     )
 
 

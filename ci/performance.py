@@ -77,7 +77,11 @@ class Records:
 
     def __init__(self, folder: Path = RECORDS) -> None:
         self.texts = {path.name: tables(path) for path in sorted(folder.glob("*.md"))}
-        self.json = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+        found = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+        self.json = {name: record for name, record in found.items() if not name.endswith("-scale.json")}
+        # What "-m scale" recorded; the last name if there are several.
+        self.scale_name = max((name for name in found if name not in self.json), default="")
+        self.scale: dict[str, Any] = found.get(self.scale_name, {"benchmarks": []})
 
     def of(self, heading: str, *columns: str) -> dict[str, list[dict[str, str]]]:
         """Return the rows below a heading that have the columns, by the file that they are in, the newest first."""
@@ -260,27 +264,17 @@ def migration(records: Records) -> list[Group]:
 
 
 def growth_of_mapping(records: Records) -> tuple[str, list[Curve]]:
-    """Return nanoseconds an identifier for each number of identifiers, from the record with the largest number."""
-    for name, found in sorted(records.texts.items(), reverse=True):
-        curves = []
-        for label, peer, subject in (
-            ("pairtree, Arrow columns", "pairtree", "pairtree arrow"),
-            ("0003, Arrow columns", "0003-hash-and-id-n-tuple-storage-layout", "0003-sha256 arrow"),
-        ):
-            points = []
-            for head, rows in found:
-                if head == f"Peers on the same identifiers/{peer}":
-                    points += [
-                        (200_000.0, number(row["ns/id"])) for row in rows if row.get("peer") == "Pressmark arrow"
-                    ]
-                if head.startswith("Ratios") and head.endswith("hathitrust-real"):
-                    same = [row for row in rows if row["subject"] == subject]
-                    points += [(1_000_000.0, number(row["ns/id"])) for row in same if "ns/id" in row]
-                    points += [(number(row["ids"]), 1e3 / number(row["one: M ids/s"])) for row in same if "ids" in row]
-            curves.append(Curve(label, points))
-        if all(len(curve.points) > 2 for curve in curves):
-            return name, curves
-    return "", []
+    """Return nanoseconds an identifier for each number of identifiers."""
+    curves = []
+    for layout in ("pairtree", "0003"):
+        points = [
+            (count, 1e9 * one["stats"]["min"] / count)
+            for one in records.scale["benchmarks"]
+            if one["group"] == f"map {layout} by the million"
+            for count in [float(re.search(r"(\d+)\]$", one["name"])[1])]
+        ]
+        curves.append(Curve(layout, sorted(points)))
+    return records.scale_name, curves
 
 
 def growth_of_hashing(records: Records) -> tuple[str, list[Curve]]:
@@ -396,7 +390,7 @@ TITLES = {
     "stores": ("Stores: time of other programs / time of Pressmark", stores),
     "migration": ("Migration: time of cp -r and sha512sum / time of Pressmark", migration),
 }
-MILLIONS = [(1e5, "100,000"), (1e6, "1 million"), (1e7, "10 million")]
+MILLIONS = [(1e5, "100,000"), (1e6, "1 million"), (1e7, "10 million"), (1e8, "100 million")]
 GIBIBYTES = [(1.0, "1 GiB"), (16.0, "16 GiB"), (256.0, "256 GiB"), (1024.0, "1 TiB")]
 
 
