@@ -69,6 +69,7 @@ def test_comparison() -> None:
     assert repr(found) == f"<Comparison of 2 layouts on 2 identifiers; safe: pairtree, {found.layouts[1].name}>"
     lines = str(found).splitlines()
     assert lines[0] == "2 layouts on 2 identifiers"
+    assert str(compare.compare(["a"], ["pairtree"])).startswith("1 layout on 1 identifier\n")
     assert lines[2].split()[:2] == ["pairtree", "yes"]
     assert found._repr_html_().count("<tr>") == 3
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -173,6 +174,24 @@ def test_every_input(call: Call, tmp_path: Path) -> None:
 
 
 @needs_report
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("0003:tupleSize=2", '0012:delimiters=["/", ":"]', "pairtree:prefix=http://example.org/"),
+        *("vitro", 'vitro:namespaces={"a": "http://example.org/"}'),
+    ],
+)
+def test_the_recommended_command(call: Call, tmp_path: Path, name: str) -> None:
+    """The command creates a store whose objects are at the paths of the compared layout."""
+    (tmp_path / "ids.txt").write_text("http://example.org/n1\nhttp://example.org/n2\n")
+    result = call("compare", "ids.txt", "--layout", name, "--json")
+    [recommended] = records(result.stdout)[1]["verdict"]["recommendations"]
+    program, *arguments = shlex.split(recommended["command"])
+    assert program == "pressmark"
+    assert call(*arguments).exit_code == 0
+    assert stores.open(tmp_path / "STORE").layout == layout(name)
+
+
 def test_the_report(call: Call, ids: Path, tmp_path: Path) -> None:
     """The report contains the same numbers and replaces an existing file."""
     (tmp_path / "report.html").write_text("old")

@@ -95,7 +95,8 @@ class Comparison(ComparisonData):
         return html_table(self._caption(), _COLUMNS, self._rows())
 
     def _caption(self) -> str:
-        return f"{len(self.layouts)} layouts on {self.identifiers:,} identifiers"
+        counts = {"layout": len(self.layouts), "identifier": self.identifiers}
+        return " on ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
 
     def _rows(self) -> list[tuple[Any, ...]]:
         return [
