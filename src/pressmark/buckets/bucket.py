@@ -1,0 +1,207 @@
+"""A bucket, by twelve calls; everything that Pressmark does in object storage is made of these.
+
+Keys are bytes, UTF-8 with ``/`` between their parts. Every call raises :class:`OSError` with a reason that says what to
+do; a key that does not exist is :class:`FileNotFoundError`, a refused request :class:`PermissionError`.
+
+Nothing is overwritten unless the caller says what: :data:`NEW` (the default) writes only where no key is, the token of
+a key only over that version of it. Both are decided by the server, so that two writers cannot both succeed.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+__all__ = [
+    *("ANY", "MAX_KEY", "MAX_PARTS", "MIN_PART", "NEW", "Bucket", "Download", "KeyChangedError", "KeyStatus"),
+    *("ListedKey", "Page", "Part", "Upload"),
+]
+
+#: Write only where no key is; write whatever is there.
+NEW, ANY = "new", "any"
+#: Bytes of a key, bytes of every part of an upload except the last, parts of an upload.
+MAX_KEY, MIN_PART, MAX_PARTS = 1024, 5 << 20, 10_000
+
+
+class KeyChangedError(OSError):
+    """A key no longer has the version that was to be overwritten or removed."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(errno.ESTALE, "changed by another program", key)
+
+
+class ListedKey(NamedTuple):
+    """A key in a listing.
+
+    :ivar token: changes whenever the key is written: the ETag
+    :ivar modified: when it was written, in seconds since 1970, by the server's clock
+    :ivar storage_class: such as ``STANDARD`` or ``DEEP_ARCHIVE``
+    """
+
+    key: bytes
+    size: int
+    token: str
+    modified: float
+    storage_class: str = "STANDARD"
+
+
+class Page(NamedTuple):
+    """A part of a listing.
+
+    :ivar keys: in the order of their bytes
+    :ivar directories: with a delimiter, the beginnings of further keys up to and with the next ``/``
+    :ivar after: where the next part begins; :data:`None` after the last
+    :ivar date: the server's clock, in seconds since 1970
+    """
+
+    keys: Sequence[ListedKey]
+    directories: Sequence[bytes]
+    after: bytes | None
+    date: float
+
+
+class KeyStatus(NamedTuple):
+    """A key, as the server describes it.
+
+    :ivar digests: lower-case hex digests of the whole content that the server keeps, by algorithm
+    :ivar is_archived: whether it must be restored before it can be read
+    """
+
+    size: int
+    token: str
+    modified: float
+    storage_class: str = "STANDARD"
+    digests: Mapping[str, str] = {}
+    is_archived: bool = False
+
+
+class Download(Protocol):
+    """The content of a key while it arrives; it must be closed."""
+
+    status: KeyStatus
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, at most ``size``; none at the end.
+
+        :raises OSError: the connection was lost
+        """
+
+    def close(self) -> None:
+        """Close the connection, or return it for the next request."""
+
+
+class Part(NamedTuple):
+    """A part of an upload that has arrived.
+
+    :ivar number: from 1
+    :ivar token: of the part
+    :ivar sha256: the digest of its content, if the server keeps it
+    """
+
+    number: int
+    size: int
+    token: str
+    sha256: str | None = None
+
+
+class Upload(NamedTuple):
+    """An upload in parts that is not complete; no reader sees it.
+
+    :ivar id: names it among the uploads of the key
+    :ivar started: in seconds since 1970, by the server's clock
+    """
+
+    key: bytes
+    id: str
+    started: float
+
+
+class Bucket(Protocol):
+    """A bucket; see :mod:`pressmark.buckets.bucket`. Its calls may be made in several threads.
+
+    :ivar url: such as ``s3://books``
+    :ivar requests: number of requests so far, with repeated ones
+    :ivar sent: bytes of content that were sent
+    :ivar received: bytes of content that were received
+    """
+
+    url: str
+    requests: int
+    sent: int
+    received: int
+
+    def list(self, prefix: bytes, *, after: bytes = b"", delimiter: bool = False, limit: int = 1000) -> Page:
+        """Return the next keys that begin with ``prefix``.
+
+        :param after: only keys that sort after this one
+        :param delimiter: return keys below a further ``/`` as directories
+        :param limit: number of keys and directories, at most 1,000
+        """
+
+    def head(self, key: bytes) -> KeyStatus:
+        """Return the status of a key, with the digests that the server keeps."""
+
+    def get(self, key: bytes, *, begin: int = 0, end: int | None = None, token: str | None = None) -> Download:
+        """Read a key.
+
+        :param begin: first byte
+        :param end: the byte after the last one; :data:`None` for the end of the key
+        :param token: read only this version
+        :raises KeyChangedError: the key has another version
+        """
+
+    def put(
+        self,
+        key: bytes,
+        data: bytes | memoryview,
+        *,
+        over: str = NEW,
+        digests: Mapping[str, str] = {},
+        storage_class: str | None = None,
+    ) -> str:
+        """Write a key in one step, and return its token.
+
+        :param over: :data:`NEW`, :data:`ANY`, or the token of the version to replace
+        :param digests: hex digests of ``data`` by algorithm; the server compares and keeps those that it can
+        :raises FileExistsError: the key exists, and ``over`` is :data:`NEW`
+        :raises KeyChangedError: the key has another version, or none
+        """
+
+    def start(self, key: bytes, *, storage_class: str | None = None) -> str:
+        """Begin an upload in parts, and return its id."""
+
+    def part(self, key: bytes, upload: str, number: int, data: bytes | memoryview) -> Part:
+        """Send a part of an upload; a part with the same number is replaced.
+
+        :param data: at least :data:`MIN_PART` bytes, except in the last part
+        """
+
+    def complete(self, key: bytes, upload: str, parts: Sequence[Part], *, over: str = NEW) -> str:
+        """Turn an upload into the content of its key in one step, and return the key's token.
+
+        :param parts: all parts, in the order of their numbers
+        :param over: as for :meth:`put`, like the errors
+        """
+
+    def parts(self, key: bytes, upload: str) -> Sequence[Part]:
+        """Return the parts of an upload that have arrived, in the order of their numbers."""
+
+    def abort(self, key: bytes, upload: str) -> None:
+        """Discard an upload; nothing if it does not exist."""
+
+    def uploads(self, prefix: bytes) -> Iterator[Upload]:
+        """Yield the uploads of keys that begin with ``prefix``."""
+
+    def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
+        """Copy a key within the bucket on the server, and return the token of the copy.
+
+        :param over: as for :meth:`put`, like the errors
+        """
+
+    def delete(self, keys: Sequence[bytes], *, token: str | None = None) -> None:
+        """Remove keys; nothing for those that do not exist.
+
+        :param token: remove a single key only if it has this version
+        :raises KeyChangedError: it has another one
+        """

@@ -1,0 +1,259 @@
+"""A bucket in memory, which keeps every promise of :class:`pressmark.buckets.bucket.Bucket`; for tests and trials."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import BytesIO
+from itertools import count
+from threading import RLock
+from time import time
+from typing import NamedTuple
+
+from pressmark.buckets.bucket import (
+    ANY,
+    MAX_KEY,
+    NEW,
+    Download,
+    KeyChangedError,
+    KeyStatus,
+    ListedKey,
+    Page,
+    Part,
+    Upload,
+)
+
+__all__ = ["MemoryBucket"]
+
+# What this server keeps of the digests that it is given.
+KEPT = ("sha512", "sha256")
+
+
+class _Stored(NamedTuple):
+    data: bytes
+    token: str
+    modified: float
+    storage_class: str
+    digests: Mapping[str, str]
+
+
+class _Uploading(NamedTuple):
+    key: bytes
+    started: float
+    storage_class: str
+    parts: dict[int, tuple[Part, bytes]]
+
+
+class _Download(BytesIO):
+    def __init__(self, data: bytes, status: KeyStatus, bucket: MemoryBucket) -> None:
+        super().__init__(data)
+        self.status = status
+        self._bucket = bucket
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        self._bucket.received += len(data)
+        return data
+
+
+class MemoryBucket:
+    """A bucket in memory.
+
+    :param on_request: called with the name of each call before and after it takes effect; it may raise an error, which
+        is what a lost request and a lost answer look like
+    :param clock: the server's clock
+    :ivar keys: the content by key
+    """
+
+    def __init__(
+        self, on_request: Callable[[str, bytes], object] | None = None, clock: Callable[[], float] = time
+    ) -> None:
+        self.url = "s3://memory"
+        self.requests = self.sent = self.received = 0
+        self.on_request = on_request
+        self._clock = clock
+        self._stored: dict[bytes, _Stored] = {}
+        self._uploads: dict[str, _Uploading] = {}
+        self._numbers = count(1)
+        # Re-entrant: a callback may look at the bucket.
+        self._lock = RLock()
+
+    @property
+    def keys(self) -> dict[bytes, bytes]:
+        with self._lock:
+            return {key: one.data for key, one in sorted(self._stored.items())}
+
+    def _enter(self, call: str, key: bytes) -> None:
+        with self._lock:
+            self.requests += 1
+        if self.on_request is not None:
+            self.on_request(call, key)
+
+    def _leave(self, call: str, key: bytes) -> None:
+        if self.on_request is not None:
+            self.on_request(f"{call} done", key)
+
+    # --- read ---------------------------------------------------------------------------------------------------------
+
+    def list(self, prefix: bytes, *, after: bytes = b"", delimiter: bool = False, limit: int = 1000) -> Page:
+        self._enter("list", prefix)
+        keys: list[ListedKey] = []
+        directories: list[bytes] = []
+        last: bytes | None = None
+        with self._lock:
+            ordered = sorted(self._stored)
+            at = bisect_right(ordered, max(after, b"")) if after else 0
+            while at < len(ordered):
+                key = ordered[at]
+                at += 1
+                if not key.startswith(prefix):
+                    if key > prefix:
+                        break
+                    continue
+                end = key.find(b"/", len(prefix)) + 1 if delimiter else 0
+                if end and after.startswith(key[:end]):
+                    continue
+                if len(keys) + len(directories) == limit:
+                    return Page(keys, directories, last, self._clock())
+                if end:
+                    last = key[:end] + b"\xff"  # nothing in the directory sorts after it
+                    directories.append(key[:end])
+                    at = bisect_right(ordered, last)
+                    continue
+                one, last = self._stored[key], key
+                keys.append(ListedKey(key, len(one.data), one.token, one.modified, one.storage_class))
+        return Page(keys, directories, None, self._clock())
+
+    def head(self, key: bytes) -> KeyStatus:
+        self._enter("head", key)
+        return self._status(self._find(key))
+
+    def get(self, key: bytes, *, begin: int = 0, end: int | None = None, token: str | None = None) -> Download:
+        self._enter("get", key)
+        found = self._find(key)
+        if token not in (None, found.token):
+            raise KeyChangedError(key)
+        return _Download(found.data[begin:end], self._status(found), self)
+
+    def _find(self, key: bytes) -> _Stored:
+        with self._lock:
+            if key not in self._stored:
+                raise FileNotFoundError(2, os.strerror(2), key)
+            return self._stored[key]
+
+    @staticmethod
+    def _status(found: _Stored) -> KeyStatus:
+        return KeyStatus(len(found.data), found.token, found.modified, found.storage_class, found.digests)
+
+    # --- write --------------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        key: bytes,
+        data: bytes | memoryview,
+        *,
+        over: str = NEW,
+        digests: Mapping[str, str] = {},
+        storage_class: str | None = None,
+    ) -> str:
+        self._enter("put", key)
+        data = bytes(data)
+        for name in KEPT:
+            if name in digests and hashlib.new(name, data).hexdigest() != digests[name]:
+                raise OSError(5, "the content does not have the digest", key)
+        with self._lock:
+            self.sent += len(data)
+            token = self._write(key, data, over, digests, storage_class)
+        self._leave("put", key)
+        return token
+
+    def _write(self, key: bytes, data: bytes, over: str, digests: Mapping[str, str], storage_class: str | None) -> str:
+        if not 0 < len(key) <= MAX_KEY:
+            raise OSError(36, f"keys have 1 to {MAX_KEY:,} bytes", key)
+        key.decode()
+        there = self._stored.get(key)
+        if over == NEW and there is not None:
+            raise FileExistsError(17, os.strerror(17), key)
+        if over not in (NEW, ANY) and (there is None or there.token != over):
+            raise KeyChangedError(key)
+        # As servers do it, so that equal content has equal tokens; which nothing may rely on.
+        token = hashlib.md5(data, usedforsecurity=False).hexdigest()
+        kept = {name: digests[name] for name in KEPT if name in digests}
+        self._stored[key] = _Stored(data, token, self._clock(), storage_class or "STANDARD", kept)
+        return token
+
+    def start(self, key: bytes, *, storage_class: str | None = None) -> str:
+        self._enter("start", key)
+        with self._lock:
+            name = f"upload-{next(self._numbers)}"
+            self._uploads[name] = _Uploading(key, self._clock(), storage_class or "STANDARD", {})
+        self._leave("start", key)
+        return name
+
+    def part(self, key: bytes, upload: str, number: int, data: bytes | memoryview) -> Part:
+        self._enter("part", key)
+        data = bytes(data)
+        digest = hashlib.sha256(data).hexdigest()
+        part = Part(number, len(data), hashlib.md5(data, usedforsecurity=False).hexdigest(), digest)
+        with self._lock:
+            self.sent += len(data)
+            self._find_upload(key, upload).parts[number] = (part, data)
+        self._leave("part", key)
+        return part
+
+    def complete(self, key: bytes, upload: str, parts: Sequence[Part], *, over: str = NEW) -> str:
+        self._enter("complete", key)
+        with self._lock:
+            found = self._find_upload(key, upload)
+            if not parts or any(found.parts.get(one.number, (None,))[0] != one for one in parts):
+                raise OSError(22, "a part is missing", key)
+            data = b"".join(found.parts[one.number][1] for one in parts)
+            token = self._write(key, data, over, {}, found.storage_class)
+            stored = self._stored[key]
+            self._stored[key] = stored._replace(token=f"{token}-{len(parts)}")
+            del self._uploads[upload]
+        self._leave("complete", key)
+        return f"{token}-{len(parts)}"
+
+    def parts(self, key: bytes, upload: str) -> Sequence[Part]:
+        self._enter("parts", key)
+        with self._lock:
+            return [part for _number, (part, _data) in sorted(self._find_upload(key, upload).parts.items())]
+
+    def _find_upload(self, key: bytes, upload: str) -> _Uploading:
+        found = self._uploads.get(upload)
+        if found is None or found.key != key:
+            raise FileNotFoundError(2, "no such upload", key)
+        return found
+
+    def abort(self, key: bytes, upload: str) -> None:
+        self._enter("abort", key)
+        with self._lock:
+            self._uploads.pop(upload, None)
+        self._leave("abort", key)
+
+    def uploads(self, prefix: bytes) -> Iterator[Upload]:
+        self._enter("uploads", prefix)
+        with self._lock:
+            found = [Upload(one.key, name, one.started) for name, one in self._uploads.items()]
+        return (one for one in sorted(found) if one.key.startswith(prefix))
+
+    def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
+        self._enter("copy", key)
+        with self._lock:
+            found = self._find(source)
+            token = self._write(key, found.data, over, found.digests, storage_class)
+        self._leave("copy", key)
+        return token
+
+    def delete(self, keys: Sequence[bytes], *, token: str | None = None) -> None:
+        self._enter("delete", keys[0])
+        with self._lock:
+            for key in keys:
+                there = self._stored.get(key)
+                if token is not None and there is not None and there.token != token:
+                    raise KeyChangedError(key)
+                self._stored.pop(key, None)
+        self._leave("delete", keys[0])
