@@ -14,6 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("progress_event",),
     ("reports", "_kernels"),
     ("fs",),
+    ("buckets",),
     ("html",),
     ("jobs",),
     ("arrow", "fixity"),

@@ -249,6 +249,8 @@ class MemoryBucket:
         return token
 
     def delete(self, keys: Sequence[bytes], *, token: str | None = None) -> None:
+        if not keys:
+            return
         self._enter("delete", keys[0])
         with self._lock:
             for key in keys:

@@ -16,6 +16,7 @@ import stat
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from io import FileIO
+from typing import Protocol
 
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import Hasher, algorithm_names, implementation
@@ -40,6 +41,8 @@ __all__ = [
     "LARGE",
     "NEW",
     "READ_SIZE",
+    "NewContent",
+    "NotWritten",
     "OpenOptions",
     "changes",
     "error_outcome",
@@ -187,7 +190,7 @@ def error_outcome(path: str | bytes, number: int, options: OpenOptions) -> Outco
     return Outcome(os.fsdecode(path), None, None, None, None, "link", "symbolic link in path")
 
 
-class _NotWritten(Exception):
+class NotWritten(Exception):
     """A copy cannot be written.
 
     :ivar error: the reason
@@ -198,6 +201,30 @@ class _NotWritten(Exception):
         self.error = error
 
 
+class NewContent(Protocol):
+    """A copy while it is written, wherever that is.
+
+    :ivar path: of the copy
+    """
+
+    path: bytes
+
+    def add(self, block: memoryview) -> None:
+        """Append a block.
+
+        :raises NotWritten: it cannot be written
+        """
+
+    def complete(self, like: os.stat_result | None = None) -> None:
+        """Complete the copy, with the permission bits and times of a file.
+
+        :raises NotWritten: it cannot be written
+        """
+
+    def close(self) -> None:
+        """End the copy, complete or not."""
+
+
 class _NewFile:
     """A file that is created once it has content to write, or is complete.
 
@@ -205,38 +232,38 @@ class _NewFile:
     """
 
     def __init__(self, path: bytes, mode: int = 0o600) -> None:
-        self._path = path
+        self.path = path
         self._mode = mode
         self._descriptor = -1
 
-    def write(self, block: memoryview) -> None:
+    def add(self, block: memoryview) -> None:
         """Append a block.
 
-        :raises _NotWritten: it cannot be written
+        :raises NotWritten: it cannot be written
         """
         try:
             if self._descriptor < 0:
-                self._descriptor = os.open(self._path, NEW, self._mode)
+                self._descriptor = os.open(self.path, NEW, self._mode)
             while block:
                 block = block[os.write(self._descriptor, block) :]
         except OSError as error:
-            raise _NotWritten(error) from None
+            raise NotWritten(error) from None
         except ValueError:  # a NUL in the path
-            raise _NotWritten(OSError(errno.EINVAL, os.strerror(errno.EINVAL))) from None
+            raise NotWritten(OSError(errno.EINVAL, os.strerror(errno.EINVAL))) from None
 
     def complete(self, like: os.stat_result | None = None) -> None:
         """Close the file, and give it the permission bits and times of another.
 
-        :raises _NotWritten: it cannot be written
+        :raises NotWritten: it cannot be written
         """
-        self.write(memoryview(b""))
+        _NewFile.add(self, memoryview(b""))
         try:
             if like is not None:
-                keep_status(self._descriptor if _BY_DESCRIPTOR else self._path, like)
+                keep_status(self._descriptor if _BY_DESCRIPTOR else self.path, like)
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
         except OSError as error:
-            raise _NotWritten(error) from None
+            raise NotWritten(error) from None
 
     def close(self) -> None:
         """Close the file, complete or not."""
@@ -272,19 +299,19 @@ class _Copy(_NewFile):
     def add(self, block: memoryview) -> None:
         """Append a block, unless the file has grown.
 
-        :raises _NotWritten: it cannot be written
+        :raises NotWritten: it cannot be written
         """
         self._left -= len(block)
         if self._left < 0:
             return
         if self._held is None:
-            self.write(block)
+            super().add(block)
         else:
             self._held += block
 
     def complete(self, like: os.stat_result | None = None) -> None:
         if self._held:
-            self.write(memoryview(self._held))
+            super().add(memoryview(self._held))
         super().complete(like)
 
 
@@ -296,7 +323,7 @@ def transfer(
     threads: int = 1,
     on_bytes: Callable[[int], object] = lambda _size: None,
     *,
-    copy: bytes | None = None,
+    copy: bytes | NewContent | None = None,
 ) -> Outcome:
     """Hash the file at ``path``, which :func:`examine` accepted, in one read, and return its outcome.
 
@@ -304,7 +331,8 @@ def transfer(
     :param opener: an opener of ``options``, used by this thread only
     :param threads: number of threads, including this one
     :param on_bytes: called with the size of each block, in this thread; it may raise to end the read
-    :param copy: path of a new file to copy it to, with permission bits and times; its directory exists
+    :param copy: path of a new file to copy it to, with permission bits and times, whose directory exists; or another
+        copy
     """
     try:
         # A real path is opened anew: a directory that the opener keeps may have been replaced for good.
@@ -313,7 +341,7 @@ def transfer(
         return error_outcome(path, error.errno or 0, options)
     except ValueError as error:
         return _bad_name(path, error)
-    new = None
+    new: NewContent | None = None
     try:
         before = os.fstat(descriptor)
         if (kind := kind_of_mode(before.st_mode)) is not None:
@@ -323,7 +351,7 @@ def transfer(
         hashers = _hashers(names, threads)
         sinks = [hasher.update for hasher in hashers.values()]
         if copy is not None:
-            new = _Copy(copy, size)
+            new = _Copy(copy, size) if isinstance(copy, bytes) else copy
             sinks.append(new.add)
         total = 0
         with contextlib.closing(_blocks(descriptor, threads, size=LARGE_BLOCK if new else 0)) as blocks:
@@ -344,8 +372,8 @@ def transfer(
             return Outcome(os.fsdecode(path), None, size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
         if new is not None:
             new.complete(before)
-    except _NotWritten as failed:
-        return not_written(copy or b"", failed.error)
+    except NotWritten as failed:
+        return not_written(b"" if new is None else new.path, failed.error)
     except OSError as error:
         return error_outcome(path, error.errno or 0, options)
     finally:
@@ -357,25 +385,25 @@ def transfer(
     return Outcome(os.fsdecode(path), digests, total, before.st_mtime_ns, before.st_ino, ctime_ns=before.st_ctime_ns)
 
 
-def transfer_content(content: Content, names: Sequence[str], copy: bytes | None = None) -> Outcome:
+def transfer_content(content: Content, names: Sequence[str], copy: bytes | NewContent | None = None) -> Outcome:
     """Hash content that is not in a file, and return its outcome.
 
     :param names: official names of the algorithms
-    :param copy: path of a new file to write it to; its directory exists
+    :param copy: path of a new file to write it to, whose directory exists; or another copy
     """
     name = os.fsdecode(content.name)
     hashers = _hashers(names, 1)
     sinks = [hasher.update for hasher in hashers.values()]
-    new = None
+    new: NewContent | None = None
     if copy is not None:
-        new = _NewFile(copy, 0o666)
-        sinks.append(new.write)
+        new = _NewFile(copy, 0o666) if isinstance(copy, bytes) else copy
+        sinks.append(new.add)
     try:
         size = sum(_feed(content.blocks(CONTENT_SIZE), sinks, 1))
         if new is not None:
             new.complete()
-    except _NotWritten as failed:
-        return not_written(copy or b"", failed.error)
+    except NotWritten as failed:
+        return not_written(b"" if new is None else new.path, failed.error)
     except ValueError as error:
         return Outcome(name, None, None, None, None, "io-error", str(error))
     finally:

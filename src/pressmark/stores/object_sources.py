@@ -499,11 +499,18 @@ class Copier:
 
     :param mode: as for :func:`pressmark.fixity.copying.copy_files`
     :param copied: devices where sharing blocks was tried, and files were copied; more are added
+    :param take: called with each file before it is copied: returns it, or the outcome if it has copied the file itself
     """
 
-    def __init__(self, mode: str, copied: set[int]) -> None:
+    def __init__(
+        self,
+        mode: str,
+        copied: set[int],
+        take: Callable[[SourceCopy, bytes | Content, bytes], bytes | Content | Outcome] = lambda _copy, file, _to: file,
+    ) -> None:
         self._mode = mode
         self._copied = copied
+        self._take = take
 
     def copy(self, copies: Sequence[SourceCopy], together: int | None = None) -> Iterator[SourceCopy]:
         """Copy sources, and yield each once it is copied, in order; with the error, if any.
@@ -543,6 +550,16 @@ class Copier:
         # Whether blocks can be shared is found out for each device; few file systems can.
         return mode, copy.algorithms, copy.links, copy.is_real, copy.threads, 0 if mode == "copy" else id(copy)
 
+    def _tasks(self, copies: Iterable[SourceCopy]) -> Iterator[tuple[tuple[SourceCopy, Any], Any, bytes]]:
+        for copy in copies:
+            try:
+                for key, content, target in copy.tasks():
+                    yield (copy, key), self._take(copy, content, target), target
+                    if copy.error is not None:
+                        break
+            except Exception as error:
+                copy.error = copy.error or error
+
     def _stream(self, copies: list[SourceCopy], mode: str) -> None:
         """Copy sources in one stream."""
         first = copies[0]
@@ -555,7 +572,7 @@ class Copier:
                 self.note(first.source, mode, used)
 
         stream = copy_files(
-            _tasks(copies),
+            self._tasks(copies),
             first.algorithms,
             mode=mode,
             threads=first.threads,
@@ -590,17 +607,6 @@ def _cut(copies: Iterable[SourceCopy], together: int) -> Iterator[list[SourceCop
         size += expected
     if group:
         yield group
-
-
-def _tasks(copies: Iterable[SourceCopy]) -> Iterator[tuple[tuple[SourceCopy, Any], bytes | Content, bytes]]:
-    for copy in copies:
-        try:
-            for key, content, target in copy.tasks():
-                yield (copy, key), content, target
-                if copy.error is not None:
-                    break
-        except Exception as error:
-            copy.error = copy.error or error
 
 
 def _size_of(source: object) -> int | None:

@@ -341,11 +341,14 @@ class StagingWriter(StoreChange, Generic[Item]):
     ) -> Iterator[tuple[Item, ObjectError | None]]:
         """Publish objects while the lock is held, and yield each with its error, if any."""
         known: set[bytes] = set()
-        for staged in turn:
-            error = self._move_in(staged, known)
+        for staged, error in self._moved(turn, known):
             yield staged, error
             if error is None and on_moved is not None:
                 on_moved(staged)
+
+    def _moved(self, turn: list[Item], known: set[bytes]) -> Iterator[tuple[Item, ObjectError | None]]:
+        """Publish objects one after the other, and yield each with its error, if any, in order."""
+        return ((staged, self._move_in(staged, known)) for staged in turn)
 
     def _move_in(self, staged: Item, known: set[bytes]) -> ObjectError | None:
         """Publish one object while the lock is held, and return the error, if any."""
@@ -360,9 +363,13 @@ class StagingWriter(StoreChange, Generic[Item]):
                     raise
         except ObjectError as error:
             known.clear()
-            prune_empty_parents(self._base, os.path.dirname(staged.destination), strict=False)
+            self._prune_above(staged.destination)
             return error
         return None
+
+    def _prune_above(self, path: bytes) -> None:
+        """Remove the empty directories above a path where no object was published."""
+        prune_empty_parents(self._base, os.path.dirname(path), strict=False)
 
 
 def make_above(base: bytes, path: bytes, known: set[bytes]) -> bool:

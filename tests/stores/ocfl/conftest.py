@@ -15,14 +15,14 @@ PeerNamed = Callable[[str], Peer]
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "every_storage" in metafunc.fixturenames:
-        where = ["disk"] if metafunc.definition.get_closest_marker("on_disk") else ["disk", "memory"]
+        where = ["disk"] if metafunc.definition.get_closest_marker("on_disk") else ["disk", "memory", "bucket"]
         metafunc.parametrize("every_storage", where, indirect=True)
 
 
 @pytest.fixture
 def every_storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test with storage roots on the disk, and in memory unless it is marked ``on_disk``."""
-    monkeypatch.setattr(samples, "in_memory", request.param == "memory")
+    """Run a test with storage roots on the disk, and in memory and in a bucket unless it is marked ``on_disk``."""
+    monkeypatch.setattr(samples, "place", request.param)
 
 
 EVERY = [pytest.param(name, marks=marks(name)) for name in NAMES]

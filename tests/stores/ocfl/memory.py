@@ -200,6 +200,9 @@ class MemoryStorage:
     def first_link(self, _path: bytes) -> bytes | None:
         return None
 
+    def is_leftover(self, _path: bytes) -> bool:
+        return False
+
     # --- change -------------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -237,6 +240,7 @@ class MemoryChanges:
     """
 
     _numbers = count()
+    together = 1
 
     def __init__(self, storage: MemoryStorage) -> None:
         self.path = b"*changes"
@@ -246,7 +250,7 @@ class MemoryChanges:
     def lock(self, *, wait: bool = True) -> nullcontext[None]:
         return nullcontext()
 
-    def begin(self) -> bytes:
+    def begin(self, _path: bytes = b"") -> bytes:
         return self.path + b"/%d" % next(self._numbers)
 
     def make(self, directory: bytes) -> None:
@@ -270,6 +274,8 @@ class MemoryChanges:
         self._files.put(target, data)
         return outcome_of(target, data, algorithms)
 
+    def added(self, file: bytes, digests: Mapping[str, str]) -> None: ...
+
     def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
         self._files.make(self.path)
         for name, data in files.items():
@@ -287,6 +293,9 @@ class MemoryChanges:
 
     def discard(self, new: bytes) -> None:
         self._files.remove(new)
+
+    def recover(self, _path: bytes) -> bool:
+        return False
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         is_there = path in self._files.entries

@@ -17,9 +17,11 @@ from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Report
 from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.ocfl_object import OcflObject
+from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 from support.samples import CONFIGURATIONS
 
+from .bucket import BucketFiles, storage_of
 from .memory import MemoryPath, MemoryStorage
 
 CREATED = "2026-01-02T03:04:05Z"
@@ -33,28 +35,30 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
-#: Whether :func:`create` makes roots in memory: see the fixture ``every_storage``.
-in_memory = False
+#: Where :func:`create` makes roots: ``disk``, ``memory`` or ``bucket``; see the fixture ``every_storage``.
+place = "disk"
 
 
 def create(folder: Path, word: str = "0003", **options: Any) -> OcflRoot:
     """Make a storage root that does not flush to disk."""
     OcflRoot.create(folder, LAYOUTS[word], **{key: options.pop(key) for key in ("version",) if key in options})
-    if in_memory:
-        options["storage"] = MemoryStorage.of(folder)
+    if place != "disk":
+        options["storage"] = MemoryStorage.of(folder) if place == "memory" else storage_of(folder)
         shutil.rmtree(folder)
     return OcflRoot(folder, user=USER, durable=False, **options)
 
 
 def reopened(root: OcflRoot, **options: Any) -> OcflRoot:
     """Open a root again, as another run does."""
-    storage = root.storage if isinstance(root.storage, MemoryStorage) else None
+    storage = None if isinstance(root.storage, LocalStorage) else root.storage
     return OcflRoot(root.root, durable=False, storage=storage, **options)
 
 
 def at(root: OcflRoot) -> Any:
     """Return the path of a root: a :class:`Path`, or the like in memory."""
     storage = root.storage
+    if isinstance(storage, RemoteStorage):
+        return MemoryPath(BucketFiles(storage.bucket), PurePosixPath())
     return MemoryPath(storage.files, PurePosixPath()) if isinstance(storage, MemoryStorage) else Path(root.root)
 
 

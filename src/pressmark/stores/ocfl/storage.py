@@ -114,6 +114,11 @@ class Storage(Reader, Protocol):
     def first_link(self, path: bytes) -> bytes | None:
         """Return the first part of a path that is a symbolic link; :data:`None` if there is none."""
 
+    def is_leftover(self, path: bytes) -> bool:
+        """Return whether a directory contains only what an interrupted put of a new object left, which the next put of
+        an object there continues.
+        """
+
     def changes(self, durable: bool) -> AbstractContextManager[Changes]:
         """Return changes of the root.
 
@@ -129,9 +134,11 @@ class Changes(Protocol):
     end. All methods raise :class:`OSError` if the storage refuses the operation.
 
     :ivar path: where objects are prepared, which nobody reads
+    :ivar together: how many objects can be published at a time
     """
 
     path: bytes
+    together: int
 
     def lock(self, *, wait: bool = True) -> AbstractContextManager[object]:
         """Return a context in which no other run changes the root; it must be short.
@@ -141,8 +148,11 @@ class Changes(Protocol):
 
     # --- prepare ------------------------------------------------------------------------------------------------------
 
-    def begin(self) -> bytes:
-        """Return a new path for preparing an object or a version, where nothing exists."""
+    def begin(self, path: bytes = b"") -> bytes:
+        """Return a new path for preparing an object or a version, where nothing exists.
+
+        :param path: where the object is, or will be
+        """
 
     def make(self, directory: bytes) -> None:
         """Make sure that a directory exists, with those above it.
@@ -152,6 +162,12 @@ class Changes(Protocol):
 
     def copy(self, copies: Sequence[SourceCopy], copier: Copier, together: int | None = None) -> Iterator[SourceCopy]:
         """Copy files to paths below those of :meth:`begin`; see :meth:`Copier.copy`."""
+
+    def added(self, file: bytes, digests: Mapping[str, str]) -> None:
+        """Note that a file that was copied stays in the version.
+
+        :param digests: of its content, by algorithm
+        """
 
     def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
         """Write files below a path of :meth:`begin`, in this order, and directories whose content is :data:`None`."""
@@ -169,6 +185,9 @@ class Changes(Protocol):
         """Remove what was prepared, as far as possible."""
 
     # --- publish ------------------------------------------------------------------------------------------------------
+
+    def recover(self, path: bytes) -> bool:
+        """Finish a new object at ``path`` that an interrupted run has decided, and return whether there was one."""
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         """Publish an object in one step.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted, quoted_path
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.layouts import HashAndIdNTuple, Layout, as_layout
+from pressmark.layouts import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple, Layout, as_layout
 from pressmark.option_names import option
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import check_identifier, object_errors, store_errors
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["FoundInventory", "StorageRoot", "check_user"]
 
 _INVENTORY = encode_fs(INVENTORY)
+_EQUALLY_DEEP = (HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple)
 # ocfl-java 2.2.3 writes the first hex digit of characters with three bytes or more in upper case.
 _LONG_ESCAPE = re.compile("%[ef](?=[0-9a-f])")
 
@@ -230,6 +231,11 @@ class StorageRoot(Store):
             return None
         other = encode_fs(_LONG_ESCAPE.sub(lambda match: match[0].upper(), decode_fs(path)))
         return None if other == path else other
+
+    @property
+    def may_nest(self) -> bool:
+        """Whether the layout may put an object inside another: its paths have different numbers of directories."""
+        return not isinstance(self.layout, _EQUALLY_DEEP)
 
     def path_for(self, identifier: str | bytes) -> str:
         """Return the path of a new object, relative to the root.
@@ -592,7 +598,7 @@ class StorageRoot(Store):
         if is_object_root(entries):
             what = f"path {quoted_path(path)} contains an object without an inventory; check the store"
             raise ObjectError(self.root, identifier, "improper", what)
-        if entries:
+        if entries and not self.storage.is_leftover(path):
             what = f"path {quoted_path(path)} contains other objects or files; use another layout"
             raise ObjectError(self.root, identifier, "object-inside", what)
 

@@ -42,6 +42,8 @@ class LocalChanges(RunDirectory):
     :raises StoreError: ``extensions`` is a symbolic link
     """
 
+    together = 1
+
     def __init__(self, storage: Storage, durable: bool) -> None:
         self._root = storage.path(b"")
         self._extensions = storage.path(EXTENSIONS)
@@ -79,7 +81,7 @@ class LocalChanges(RunDirectory):
 
     # --- prepare ------------------------------------------------------------------------------------------------------
 
-    def begin(self) -> bytes:
+    def begin(self, path: bytes = b"") -> bytes:
         return self / b"%d" % next(self._numbers)
 
     def make(self, directory: bytes) -> None:
@@ -87,6 +89,8 @@ class LocalChanges(RunDirectory):
 
     def copy(self, copies: Sequence[SourceCopy], copier: Copier, together: int | None = None) -> Iterator[SourceCopy]:
         return copier.copy(copies, together)
+
+    def added(self, file: bytes, digests: Mapping[str, str]) -> None: ...
 
     def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
         write_new(new, files)
@@ -110,6 +114,9 @@ class LocalChanges(RunDirectory):
                 remove_tree(new)
 
     # --- publish ------------------------------------------------------------------------------------------------------
+
+    def recover(self, path: bytes) -> bool:
+        return False  # an object appears whole
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         target = self._storage.path(path)

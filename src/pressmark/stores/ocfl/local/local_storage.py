@@ -119,6 +119,9 @@ class LocalStorage:
     def first_link(self, path: bytes) -> bytes | None:
         return first_link(self._root, path)
 
+    def is_leftover(self, path: bytes) -> bool:
+        return False  # objects are prepared elsewhere
+
     def changes(self, durable: bool) -> LocalChanges:
         from pressmark.stores.ocfl.local.local_changes import LocalChanges  # not needed for reading
 

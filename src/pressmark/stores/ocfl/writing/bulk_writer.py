@@ -121,6 +121,8 @@ class BulkWriter(StagingWriter[StagedObject]):
             with object_errors(root.root, name):
                 check_source(source)
                 is_taken = root.storage.exists(destination) or root.is_elsewhere(destination)
+                if is_taken:
+                    self.changes.recover(destination)
                 if self._replaces and (is_taken or name in self._elsewhere):
                     found = root.look_up(name, anew=False)
                 if found is None:
@@ -160,7 +162,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         root, edit = self._root, edit or Edit(source, keep=False)
         self._refuse_hard_links()
         with object_errors(root.root, identifier):
-            new = self.new_path()
+            new = self.changes.begin(found.path)
             version = NextVersion(root, self.changes, identifier, found, edit, provenance or self._provenance, dedup)
             copy = version.copy(new, self._links, fixity or {}, also, threads)
         return StagedObject(identifier, found.path, new, copy, check, version=version)
@@ -213,7 +215,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         if destination is None:
             destination = root.name_and_path(identifier)[1]
         with object_errors(root.root, identifier):
-            new = self.new_path()
+            new = self.changes.begin(destination)
         copy = CopiedFiles(
             files,
             new,
@@ -285,6 +287,18 @@ class BulkWriter(StagingWriter[StagedObject]):
             return staged.version.is_published()
         return not self.changes.is_prepared(staged.path) and self._root.storage.exists(staged.destination)
 
+    def _moved(self, turn: list[StagedObject], known: set[bytes]) -> Iterator[tuple[StagedObject, ObjectError | None]]:
+        if self.changes.together == 1:
+            return super()._moved(turn, known)
+        from pressmark.buckets.requests import in_order  # slow to import
+
+        # Objects in different directories of a bucket do not wait for each other.
+        return in_order(lambda staged: (staged, self._move_in(staged, known)), turn)
+
+    def _prune_above(self, path: bytes) -> None:
+        if self.changes.together == 1:
+            super()._prune_above(path)
+
     def _move(self, staged: StagedObject, known: set[bytes]) -> None:
         if staged.version is not None:
             staged.version.publish(staged.path)
@@ -292,6 +306,8 @@ class BulkWriter(StagingWriter[StagedObject]):
         try:
             if self._root.is_elsewhere(staged.destination):
                 raise FileExistsError
+            if self.changes.together > 1 and self._root.may_nest:
+                self._root.check_free(staged.identifier, staged.destination)
             self.changes.publish(staged.path, staged.destination, known)
         except (FileExistsError, NotADirectoryError):
             # The path is not free: report why, or replace an empty directory.

@@ -282,6 +282,7 @@ class CopiedFiles(SourceCopy):
                 stored = content
                 if self._dedup:
                     self._intact[digest] = content
+                self.changes.added(target, digests)
             else:
                 self.changes.drop(target)
                 self._is_emptied = True

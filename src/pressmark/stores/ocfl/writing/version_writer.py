@@ -405,7 +405,7 @@ def finish_version(root: StorageRoot, changes: Changes, path: bytes) -> bool:
     if unfinished is None:
         return False
     check_content(root.storage, path, unfinished)
-    new = changes.begin()
+    new = changes.begin(path)
     sidecar = encode_fs(sidecar_name(unfinished.document["digestAlgorithm"]))
     folder = path + b"/" + encode_fs(unfinished.name)
     contents = {b"": None, _INVENTORY: unfinished.data, sidecar: root.storage.read(folder + b"/" + sidecar)}

@@ -1,0 +1,1 @@
+"""A storage root in object storage: how it is read and changed."""

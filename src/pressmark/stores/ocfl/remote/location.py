@@ -1,0 +1,72 @@
+"""The keys of a storage root in a bucket, by the paths of files and directories."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from pressmark.buckets.bucket import Bucket, ListedKey
+from pressmark.fs.trees import DirectoryEntry
+
+__all__ = ["Location"]
+
+
+class Location:
+    """A part of a bucket: everything whose key begins with a prefix.
+
+    :param prefix: empty, or with ``/`` at its end
+    """
+
+    def __init__(self, bucket: Bucket, prefix: bytes) -> None:
+        self.bucket = bucket
+        self.prefix = prefix
+
+    def path(self, relative: bytes) -> bytes:
+        where = self.prefix + relative if relative else self.prefix[:-1]
+        return os.fsencode(self.bucket.url) + b"/" + where if where else os.fsencode(self.bucket.url)
+
+    def read(self, path: bytes) -> tuple[bytes, str]:
+        """Return the content of a file, and its token."""
+        found = self.bucket.get(self.prefix + path)
+        try:
+            return found.read(), found.status.token
+        finally:
+            found.close()
+
+    def listed(self, path: bytes, limit: int | None = None) -> Iterator[ListedKey]:
+        """Yield the keys whose path begins with ``path``, in the order of their bytes; at most ``limit``."""
+        after: bytes | None = b""
+        while after is not None:
+            page = self.bucket.list(self.prefix + path, after=after, limit=limit or 1000)
+            yield from page.keys
+            after = None if limit else page.after
+
+    def names(self, directory: bytes) -> list[bytes]:
+        """Return the paths of all files below a directory, relative to it."""
+        top = directory + b"/"
+        return [one.key[len(self.prefix) + len(top) :] for one in self.listed(top)]
+
+    def entries(self, directory: bytes) -> Iterator[DirectoryEntry]:
+        """Yield the entries of a directory; one whose name is empty stands for the directory itself."""
+        prefix = self.prefix + directory + b"/" if directory else self.prefix
+        after: bytes | None = b""
+        while after is not None:
+            page = self.bucket.list(prefix, after=after, delimiter=True)
+            yield from (DirectoryEntry(one.key[len(prefix) :], "file", False) for one in page.keys)
+            yield from (DirectoryEntry(one[len(prefix) : -1], "directory", False) for one in page.directories)
+            after = page.after
+
+    def file(self, path: bytes) -> ListedKey | None:
+        """Return the file with exactly this path."""
+        # The first key that begins with the path is the path itself, if there is such a key.
+        first = next(self.listed(path, 1), None) if path else None
+        return first if first is not None and first.key == self.prefix + path else None
+
+    def is_directory(self, path: bytes) -> bool:
+        """Return whether a key is below a path."""
+        return not path or any(True for _ in self.listed(path + b"/", 1))
+
+    def is_leftover(self, path: bytes) -> bool:
+        """Return whether a directory contains only content of a first version without an inventory."""
+        below = self.names(path)
+        return bool(below) and all(name.startswith(b"v1/") for name in below) and b"v1/inventory.json" not in below

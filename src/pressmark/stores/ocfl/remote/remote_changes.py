@@ -1,0 +1,545 @@
+"""Changes of a storage root in a bucket, safe with many writers and after a kill.
+
+A bucket has no rename, so that everything is written where it stays, in this order:
+
+1. content, each file only where no key is: nothing is overwritten;
+2. the inventory of the version, ``vN/inventory.json``, only where no key is. It contains the whole version: whoever
+   writes it has won, and from here on anybody can finish the version;
+3. the sidecar of the version; then the object's inventory, only over the one that was read before, and its sidecar. A
+   new object gets its declaration last.
+
+A run that is killed before step 2 leaves content that no inventory lists: the next version with this number takes what
+is equal and removes the rest. One that is killed after it leaves a version that the next change, or a repair, finishes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import count
+from threading import BoundedSemaphore
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from pressmark.buckets.bucket import NEW, KeyChangedError
+from pressmark.buckets.requests import REQUESTS
+from pressmark.fixity.algorithms import ALGORITHMS
+from pressmark.fixity.hasher import OpenOptions, examine, transfer, transfer_content
+from pressmark.fixity.outcomes import Content, Outcome
+from pressmark.fs.moves import remove_tree
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.object_sources import Copier, SourceCopy
+from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
+from pressmark.stores.ocfl.inventory import (
+    INVENTORY,
+    inventory_bytes,
+    inventory_type,
+    read_inventory,
+    sidecar_bytes,
+    sidecar_name,
+)
+from pressmark.stores.ocfl.remote.location import Location
+from pressmark.stores.ocfl.remote.upload import PART, PartsUpload
+from pressmark.threads import resolve_threads
+
+__all__ = ["RemoteChanges"]
+
+_INVENTORY = encode_fs(INVENTORY)
+# Bytes of small files that are sent at a time, and requests that wait.
+SENDING = 64 << 20
+# A file that was left by another run is taken if it is younger: a repair removes older ones.
+FRESH = 12 * 3600.0
+# Attempts to replace a file that other writers replace, too.
+TRIES = 100
+
+
+class _Sent(NamedTuple):
+    """A file of a new version that is in the bucket.
+
+    :ivar path: its content path, which differs from the prepared one if another content has that
+    :ivar is_taken: whether an earlier run, or another writer, has sent it
+    """
+
+    path: bytes
+    is_taken: bool = False
+
+
+class _Prepared:
+    """An object or a version that is prepared.
+
+    :ivar path: of the object
+    :ivar written: inventories, sidecars and the like, by their paths in the object
+    :ivar waiting: copied files that have not been sent: path of the copy, and digests, by content path
+    :ivar size: of these, in bytes
+    :ivar sending: the files of the version that are being sent or have been sent, by content path
+    :ivar uploads: large files that are in the bucket, but not yet visible
+    """
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.written: dict[bytes, bytes] = {}
+        self.waiting: dict[bytes, tuple[bytes, Mapping[str, str]]] = {}
+        self.size = 0
+        self.sending: dict[bytes, Future[_Sent]] = {}
+        self.uploads: dict[bytes, PartsUpload] = {}
+
+
+class RemoteChanges:
+    """Changes of a root in a bucket; see :class:`pressmark.stores.ocfl.storage.Changes`.
+
+    Small files are copied to a temporary directory of this machine first, as into any store; large ones are sent while
+    they are read.
+    """
+
+    together = REQUESTS
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+        self._bucket = location.bucket
+        self._numbers = count()
+        self._prepared: dict[bytes, _Prepared] = {}
+        self._space = _Space(SENDING)
+        self.path = b""
+
+    def __enter__(self) -> Self:
+        self.path = os.fsencode(tempfile.mkdtemp(prefix="pressmark-"))
+        self._pool = ThreadPoolExecutor(REQUESTS, "pressmark-send")
+        self._parts = ThreadPoolExecutor(REQUESTS, "pressmark-part")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            for new in list(self._prepared):
+                self.discard(new)
+            self._pool.shutdown(cancel_futures=True)
+            self._parts.shutdown(cancel_futures=True)
+        finally:
+            with suppress(OSError):
+                remove_tree(self.path)
+
+    def __truediv__(self, name: bytes) -> bytes:
+        return os.path.join(self.path, name)
+
+    def lock(self, *, wait: bool = True) -> AbstractContextManager[object]:
+        """Return a context that does nothing: the server decides between writers."""
+        return nullcontext()
+
+    # --- prepare ------------------------------------------------------------------------------------------------------
+
+    def begin(self, path: bytes = b"") -> bytes:
+        new = self / b"%d" % next(self._numbers)
+        self._prepared[new] = _Prepared(path)
+        return new
+
+    def make(self, directory: bytes) -> None:
+        os.makedirs(directory, exist_ok=True)
+
+    def copy(self, copies: Sequence[SourceCopy], copier: Copier, together: int | None = None) -> Iterator[SourceCopy]:
+        return Copier("copy", set(), self._send_large).copy(copies, together)
+
+    def _place(self, target: bytes) -> tuple[_Prepared, bytes]:
+        """Return what a path below one of :meth:`begin` belongs to, and the path in it."""
+        top = target[: target.index(b"/", len(self.path) + 1)]
+        return self._prepared[top], target[len(top) + 1 :]
+
+    def _send_large(self, copy: SourceCopy, content: bytes | Content, target: bytes) -> bytes | Content | Outcome:
+        """Send a large file of a source in parts, and return its outcome; a small one is returned."""
+        options = OpenOptions(copy.links == "follow", real=copy.is_real and copy.links == "refuse")
+        size, first = 0, b""
+        if isinstance(content, Content):
+            if not hasattr(content.data, "read"):
+                return content
+            first = _first(content)
+            if len(first) <= PART:
+                return Content(first, content.name)
+            content = Content(_Joined(first, content.data), content.name)
+        else:
+            opener = options.opener()
+            found = examine(content, options, opener)
+            if isinstance(found, Outcome) or found.st_size <= PART:
+                opener.close()
+                return content
+            size = found.st_size
+        prepared, path = self._place(target)
+        upload = PartsUpload(self._bucket, self._key(prepared, path), self._parts, size)
+        prepared.uploads[path] = upload
+        if isinstance(content, Content):
+            return transfer_content(content, copy.algorithms, upload)
+        try:
+            return transfer(content, copy.algorithms, options, opener, resolve_threads(copy.threads), copy=upload)
+        finally:
+            opener.close()
+
+    def _key(self, prepared: _Prepared, path: bytes) -> bytes:
+        return self._location.prefix + prepared.path + b"/" + path
+
+    def added(self, file: bytes, digests: Mapping[str, str]) -> None:
+        prepared, path = self._place(file)
+        prepared.waiting[path] = file, digests
+        prepared.size += 0 if path in prepared.uploads else os.path.getsize(file)
+        # Nothing is sent of an object that is refused, unless it is large.
+        if prepared.size > SENDING:
+            self._send_all(prepared)
+
+    def _send_all(self, prepared: _Prepared) -> None:
+        """Begin to send all files that wait."""
+        waiting, prepared.waiting, prepared.size = prepared.waiting, {}, 0
+        for path, (copy, digests) in waiting.items():
+            if path in prepared.uploads:
+                prepared.sending[path] = self._pool.submit(self._publish_upload, prepared, path)
+                continue
+            size = os.path.getsize(copy)
+            self._space.take(size)
+            prepared.sending[path] = self._pool.submit(self._send, prepared, path, copy, digests, size)
+
+    def _send(self, prepared: _Prepared, path: bytes, spooled: bytes, digests: Mapping[str, str], size: int) -> _Sent:
+        try:
+            with open(spooled, "rb") as file:
+                data = file.read()
+            os.unlink(spooled)
+            for other in _names(path):
+                try:
+                    self._bucket.put(self._key(prepared, other), data, digests=digests)
+                    return _Sent(other)
+                except FileExistsError:
+                    if self._is_same(prepared.path + b"/" + other, data, digests):
+                        return _Sent(other, True)
+            raise AssertionError("the names never end")
+        finally:
+            self._space.give(size)
+
+    def _is_same(self, path: bytes, data: bytes, digests: Mapping[str, str]) -> bool:
+        """Return whether a file has this content, and stays: a lost answer, an earlier run, or another writer."""
+        try:
+            there = self._bucket.head(self._location.prefix + path)
+            if there.size != len(data) or there.modified < self._now() - FRESH:
+                return False
+            known = [there.digests[name] == digests[name] for name in digests if name in there.digests]
+            return all(known) if known else self._location.read(path)[0] == data
+        except FileNotFoundError:
+            return False
+
+    def _now(self) -> float:
+        return self._bucket.list(self._location.prefix, limit=1).date
+
+    def _publish_upload(self, prepared: _Prepared, path: bytes) -> _Sent:
+        upload = prepared.uploads.pop(path)
+        upload.publish()
+        return _Sent(path)
+
+    def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
+        for name, data in files.items():
+            if data is None:
+                os.mkdir(os.path.join(new, name).rstrip(b"/"))
+            else:
+                self._prepared[new].written[name] = data
+
+    def drop(self, file: bytes) -> None:
+        prepared, path = self._place(file)
+        if path in prepared.uploads:
+            prepared.uploads.pop(path).discard()
+        else:
+            os.unlink(file)
+
+    def prune(self, directory: bytes) -> None: ...
+
+    def is_prepared(self, new: bytes) -> bool:
+        return new in self._prepared
+
+    def discard(self, new: bytes) -> None:
+        prepared = self._prepared.pop(new, None)
+        if prepared is not None:
+            for sending in prepared.sending.values():
+                sending.cancel()
+            for upload in prepared.uploads.values():
+                with suppress(OSError):
+                    upload.discard()
+        with suppress(OSError):
+            if os.path.lexists(new):
+                remove_tree(new)
+
+    # --- publish ------------------------------------------------------------------------------------------------------
+
+    def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
+        prepared = self._prepared[new]
+        is_alone = self._is_free(path)
+        head = self._location.prefix + path + b"/"
+        for name, data in prepared.written.items():
+            if name.startswith(b"extensions/"):
+                self._put_same(head + name, data)
+        data, is_taken = self._arrived(prepared)
+        try:
+            self._decide(prepared, b"v1", data)
+        except FileExistsError:
+            self.recover(path)
+            raise
+        self._finish_new(path, data, is_alone=is_alone and not is_taken)
+        self.discard(new)
+
+    def _is_free(self, path: bytes) -> bool:
+        """Check that no object is at a path, and return whether nothing is there.
+
+        :raises FileExistsError: anything but the content of an interrupted run is there
+        """
+        if not self._location.is_directory(path):
+            return True
+        self.recover(path)
+        if not self._location.is_leftover(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._location.path(path))
+        return False
+
+    def _arrived(self, prepared: _Prepared) -> tuple[bytes, bool]:
+        """Wait until all content is in the bucket; return the inventory, with the paths that it has there, and whether
+        some was there before.
+        """
+        self._send_all(prepared)
+        sent = {path: sending.result() for path, sending in prepared.sending.items()}
+        data = prepared.written[_INVENTORY]
+        others = {decode_fs(path): decode_fs(one.path) for path, one in sent.items() if one.path != path}
+        if others:
+            document = read_inventory(data)
+            blocks = [document["manifest"], *document.get("fixity", {}).values()]
+            for paths in (paths for block in blocks for paths in block.values()):
+                paths[:] = [others.get(path, path) for path in paths]
+            data = inventory_bytes(document)
+        is_taken = any(one.is_taken for one in sent.values())
+        if is_taken:
+            # The writer that sent it may have lost since, and removed it.
+            there = set(self._location.names(prepared.path))
+            gone = [one.path for one in sent.values() if one.path not in there]
+            if gone:
+                raise FileExistsError(errno.EEXIST, "another writer has removed its copy", gone[0])
+        return data, is_taken
+
+    def _decide(self, prepared: _Prepared, version: bytes, data: bytes) -> None:
+        """Write the inventory of a version, which decides between writers.
+
+        :raises FileExistsError: another writer has been faster
+        """
+        inventory = prepared.path + b"/" + version + b"/" + _INVENTORY
+        try:
+            self._bucket.put(self._location.prefix + inventory, data, digests=_digests_of(data))
+        except FileExistsError:
+            decided, _token = self._location.read(inventory)
+            if decided == data:  # the answer was lost
+                return
+            listed = _content(read_inventory(decided), version)
+            own = [one.result() for one in prepared.sending.values()]
+            losing = [self._key(prepared, one.path) for one in own if not one.is_taken and one.path not in listed]
+            with suppress(PermissionError):  # the winner removes them, or a repair
+                self._delete(losing)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._location.path(prepared.path)) from None
+
+    def _finish_version(self, path: bytes, data: bytes, *, is_alone: bool = False) -> None:
+        """Complete the directory of a version that is decided: remove files of losers, and write its sidecar.
+
+        :param data: its inventory
+        :param is_alone: no other writer has sent files
+        :raises FileNotFoundError: a file of the version is missing
+        """
+        document = read_inventory(data)
+        version, top = encode_fs(document["head"]), self._location.prefix + path + b"/"
+        sidecar, line = _sidecar(document, data)
+        if not is_alone:
+            listed = _content(document, version)
+            there = {version + b"/" + name for name in self._location.names(path + b"/" + version)}
+            if missing := listed - there:
+                where = self._location.path(path + b"/" + min(missing))
+                raise FileNotFoundError(errno.ENOENT, "a file of the new version is missing", where)
+            own = {version + b"/" + _INVENTORY, version + b"/" + sidecar}
+            with suppress(PermissionError):  # a writer may have no right to delete; a repair has
+                self._delete([top + name for name in sorted(there - listed - own)])
+        self._put_same(top + version + b"/" + sidecar, line)
+
+    def _finish_new(self, path: bytes, data: bytes, *, is_alone: bool = False) -> None:
+        """Publish a new object whose first version is decided; its declaration comes last."""
+        self._finish_version(path, data, is_alone=is_alone)
+        document = read_inventory(data)
+        top = self._location.prefix + path + b"/"
+        sidecar, line = _sidecar(document, data)
+        version = next(one for one in VERSIONS if inventory_type(one) == document["type"])
+        name, content = declaration(OBJECT, version)
+        for file, written in ((sidecar, line), (_INVENTORY, data), (name, content)):
+            self._put_same(top + file, written)
+
+    def _put_same(self, key: bytes, data: bytes) -> None:
+        """Write a file that every writer writes alike, unless it is there."""
+        with suppress(FileExistsError):
+            self._bucket.put(key, data, digests=_digests_of(data))
+
+    def recover(self, path: bytes) -> bool:
+        """Finish a new object whose first version is decided, and return whether there was one."""
+        names = set(self._location.names(path))
+        first = b"v1/" + _INVENTORY
+        is_declared = any(one.startswith(OBJECT) for one in names)
+        if first not in names or is_declared or any(one.startswith(b"v2/") for one in names):
+            return False
+        self._finish_new(path, self._location.read(path + b"/" + first)[0])
+        return True
+
+    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+        prepared = self._prepared[new]
+        inventory, _is_taken = self._arrived(prepared)
+        self._decide(prepared, version, inventory)
+        self._finish_version(path, inventory)
+        self._publish_inventory(path, inventory)
+        self.discard(new)
+
+    def adopt_version(self, directory: bytes, path: bytes) -> None:
+        raise OSError(errno.EOPNOTSUPP, "a version in a bucket is written, not moved", path)
+
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
+        self._publish_inventory(path, self._prepared[new].written[_INVENTORY])
+
+    def _publish_inventory(self, path: bytes, data: bytes) -> None:
+        """Replace the inventory of an object, unless another writer has published this or a later version."""
+        inventory, document = path + b"/" + _INVENTORY, read_inventory(data)
+        for _ in range(TRIES):
+            there, token = self._location.read(inventory)
+            if len(read_inventory(there)["versions"]) < len(document["versions"]):
+                try:
+                    self._bucket.put(self._location.prefix + inventory, data, over=token, digests=_digests_of(data))
+                except KeyChangedError:
+                    continue
+            self._settle(path, document["digestAlgorithm"])
+            return
+        raise self._busy(path)
+
+    def _settle(self, path: bytes, algorithm: str) -> None:
+        """Write the sidecar of the inventory that is there.
+
+        The sidecar is read before the inventory: a slow writer then fails to replace the sidecar of a newer inventory.
+        """
+        sidecar = path + b"/" + encode_fs(sidecar_name(algorithm))
+        for _ in range(TRIES):
+            there, token = b"", NEW
+            with suppress(FileNotFoundError):
+                there, token = self._location.read(sidecar)
+            data, _token = self._location.read(path + b"/" + _INVENTORY)
+            line = _sidecar(read_inventory(data), data)[1]
+            if line == there:
+                return
+            with suppress(KeyChangedError, FileExistsError):
+                self._bucket.put(self._location.prefix + sidecar, line, over=token, digests=_digests_of(line))
+        raise self._busy(path)
+
+    def _busy(self, path: bytes) -> OSError:
+        what = "other writers keep changing it; run the command again"
+        return OSError(errno.EBUSY, what, self._location.path(path))
+
+    def flush(self, *paths: bytes) -> None: ...
+
+    # --- files of the root, and removal -------------------------------------------------------------------------------
+
+    def put(self, path: bytes, data: bytes) -> None:
+        key = self._location.prefix + path
+        for _ in range(TRIES):
+            try:
+                over = self._bucket.head(key).token
+            except FileNotFoundError:
+                over = NEW
+            with suppress(KeyChangedError, FileExistsError):
+                self._bucket.put(key, data, over=over, digests=_digests_of(data))
+                return
+        raise self._busy(path)
+
+    def remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
+        """Remove the key that stands for an empty directory; then one stands for ``stop`` if that becomes empty."""
+        key = self._location.prefix + path + b"/"
+        if [one.key for one in self._bucket.list(key, limit=2).keys] == [key]:
+            if stop:
+                self._put_same(self._location.prefix + stop + b"/", b"")
+            self._bucket.delete([key])
+            removed.append(path)
+
+    def withdraw(self, path: bytes) -> list[bytes]:
+        """Remove an object: its inventory, by which readers find it, then its declaration, then the rest."""
+        top = self._location.prefix + path + b"/"
+        token = self._bucket.head(top + _INVENTORY).token
+        names = self._location.names(path)
+        self._bucket.delete([top + _INVENTORY], token=token)
+        self._delete([top + name for name in names if name.startswith(OBJECT)])
+        self._delete([top + name for name in names if not name.startswith(OBJECT)])
+        return []
+
+    def _delete(self, keys: Sequence[bytes]) -> None:
+        for begin in range(0, len(keys), 1000):
+            self._bucket.delete(keys[begin : begin + 1000])
+
+
+class _Space:
+    """The bytes of files that are being sent, at most."""
+
+    def __init__(self, size: int) -> None:
+        self._unit = 1 << 16
+        self._free = BoundedSemaphore(max(1, size // self._unit))
+        self._most = max(1, size // self._unit)
+
+    def _units(self, size: int) -> int:
+        return min(self._most, 1 + size // self._unit)
+
+    def take(self, size: int) -> None:
+        for _ in range(self._units(size)):
+            self._free.acquire()
+
+    def give(self, size: int) -> None:
+        self._free.release(self._units(size))
+
+
+class _Joined:
+    """An open file, and what was read of it before."""
+
+    def __init__(self, first: bytes, file: Any) -> None:
+        self._first = first
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        if self._first:
+            data, self._first = self._first[:size], self._first[size:]
+            return data
+        block: bytes = self._file.read(size)
+        return block
+
+
+def _first(content: Content) -> bytes:
+    """Return the beginning of an open file: more than :data:`PART` bytes if there are as many."""
+    read = bytearray()
+    for block in content.blocks(1 << 20):
+        read += block
+        if len(read) > PART:
+            break
+    return bytes(read)
+
+
+def _names(path: bytes) -> Iterator[bytes]:
+    """Yield a content path, and others for content with another one's path."""
+    yield path
+    for number in count(2):
+        yield path + b"~%d" % number
+
+
+def _content(document: Mapping[str, Any], version: bytes) -> set[bytes]:
+    """Return the content paths of a version."""
+    head = version + b"/"
+    paths: Iterable[str] = (path for paths in document["manifest"].values() for path in paths)
+    return {path for path in map(encode_fs, paths) if path.startswith(head)}
+
+
+def _sidecar(document: Mapping[str, Any], data: bytes) -> tuple[bytes, bytes]:
+    """Return name and content of the sidecar of an inventory."""
+    algorithm = document["digestAlgorithm"]
+    hasher = ALGORITHMS[algorithm].make(1)
+    hasher.update(data)
+    return encode_fs(sidecar_name(algorithm)), sidecar_bytes(hasher.hexdigest())
+
+
+def _digests_of(data: bytes) -> dict[str, str]:
+    hasher = ALGORITHMS["sha256"].make(1)
+    hasher.update(data)
+    return {"sha256": hasher.hexdigest()}

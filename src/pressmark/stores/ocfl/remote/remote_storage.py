@@ -1,0 +1,346 @@
+"""A storage root in a bucket, read through :class:`pressmark.buckets.bucket.Bucket`.
+
+A bucket has keys and no directories: a directory exists as long as a key is below it. The token of a key takes the
+place of the inode number in a status, so that two versions of a file differ.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+
+from pressmark import _kernels
+from pressmark.buckets.bucket import MAX_KEY, Bucket, Download, KeyChangedError, KeyStatus, ListedKey
+from pressmark.buckets.requests import in_order
+from pressmark.errors import quoted
+from pressmark.fixity.hasher import transfer_content
+from pressmark.fixity.outcomes import Content, Outcome, failed_outcome
+from pressmark.fs.file_errors import kind_of_error
+from pressmark.fs.names import NAME_MAX, decode_fs
+from pressmark.fs.trees import DirectoryEntry, Tree
+from pressmark.stores.ocfl.remote.location import Location
+from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.remote.remote_changes import RemoteChanges
+
+__all__ = ["RemoteFile", "RemoteStorage"]
+
+Key = TypeVar("Key")
+# Bytes of a file that one request reads: a connection that breaks costs at most as much.
+RANGE = 1 << 26
+# A broken connection is opened again so often.
+TRIES = 5
+_FIRST_DIRECTORIES = 5_000
+_WANTED: dict[Reads, tuple[bytes, ...]] = {
+    "paths": (),
+    "ids": (b"inventory.json",),
+    "rules": (b"0=", b"inventory.json"),
+    "content": (b"0=", b"inventory.json"),
+}
+
+
+class RemoteStorage:
+    """A storage root in a bucket.
+
+    :param prefix: the beginning of its keys; empty, or with ``/`` at its end
+    """
+
+    def __init__(self, bucket: Bucket, prefix: bytes = b"") -> None:
+        self.bucket = bucket
+        self.prefix = prefix
+        self.location = Location(bucket, prefix)
+
+    def below(self, path: bytes) -> RemoteStorage:
+        return RemoteStorage(self.bucket, self.prefix + path + b"/")
+
+    def path(self, relative: bytes) -> bytes:
+        return self.location.path(relative)
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        found = list(self.location.entries(directory))
+        if directory and not found:
+            number = errno.ENOENT if self.location.file(directory) is None else errno.ENOTDIR
+            raise OSError(number, os.strerror(number), self.path(directory))
+        return sorted(entry for entry in found if entry.name)
+
+    def first_directories(self) -> list[bytes]:
+        names = (entry.name for entry in self.location.entries(b"") if entry.kind == "directory")
+        return sorted(islice(names, _FIRST_DIRECTORIES))
+
+    def exists(self, path: bytes) -> bool:
+        return self.location.file(path) is not None or self.location.is_directory(path)
+
+    def status(self, path: bytes) -> os.stat_result:
+        found = self.location.file(path)
+        if found is not None:
+            return _status(found)
+        if self.location.is_directory(path):
+            return os.stat_result((stat.S_IFDIR | 0o755, 0, 1, 1, 0, 0, 0, 0, 0, 0))
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
+
+    def why_unreadable(self, file: bytes) -> OSError | None:
+        try:
+            self.bucket.head(self.prefix + file)
+        except OSError as error:
+            return error
+        return None
+
+    def too_long(self, path: bytes) -> str | None:
+        """Return why a path is too long; names are limited as on disks, so that every object can be restored to one."""
+        if len(self.prefix) + len(path) > MAX_KEY:
+            return f"the key would have {len(self.prefix) + len(path):,} bytes, more than {MAX_KEY:,}"
+        longest = max(path.split(b"/"), key=len)
+        if len(longest) > NAME_MAX:
+            return f"the name {quoted(decode_fs(longest)[:20])}… has {len(longest):,} bytes, more than {NAME_MAX}"
+        return None
+
+    def is_absent(self, path: bytes) -> bool:
+        return True  # no key is as long
+
+    def first_link(self, path: bytes) -> bytes | None:
+        return None
+
+    def is_leftover(self, path: bytes) -> bool:
+        return self.location.is_leftover(path)
+
+    # --- content ------------------------------------------------------------------------------------------------------
+
+    def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
+        opened = RemoteFile(self.bucket, self.prefix + file)
+        return cast(BinaryIO, io.BufferedReader(opened, 1 << 18)), _status(opened.status)
+
+    def read(self, file: bytes, limit: int = -1) -> bytes:
+        try:
+            return self._read(file, limit)
+        except FileNotFoundError:
+            if self.location.is_directory(file):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.path(file)) from None
+            raise
+
+    def _read(self, file: bytes, limit: int = -1) -> bytes:
+        if not limit:
+            return b""
+        with RemoteFile(self.bucket, self.prefix + file, limit if limit > 0 else None) as opened:
+            return opened.readall()
+
+    def hash_tasks(
+        self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
+    ) -> Iterator[tuple[Key, Outcome]]:
+        def hashed(task: tuple[Key, bytes]) -> tuple[Key, Outcome]:
+            key, file = task
+            where = self.path(file)
+            try:
+                with RemoteFile(self.bucket, self.prefix + file) as opened:
+                    return key, transfer_content(Content(opened, where), algorithms)
+            except OSError as error:
+                number = error.errno or 0
+                return key, failed_outcome(where, kind_of_error(number, None), number)
+
+        return in_order(hashed, tasks)
+
+    def trees(
+        self,
+        directory: bytes,
+        names: Sequence[bytes],
+        reads: Reads,
+        *,
+        marker: bytes = b"",
+        clashes: bool = False,
+        budget: int = UNLIMITED,
+    ) -> _kernels.active.TreeBatch:
+        above = directory + b"/" if directory else b""
+        below: dict[bytes, list[ListedKey]] = {}
+        if marker:
+            below = self._siblings(above, names)
+        else:
+            below = dict(in_order(lambda name: (name, list(self.location.listed(above + name + b"/"))), names))
+        trees: list[Tree] = []
+        files: list[ListedKey] = []
+        wanted: list[bool] = []
+        for name, keys in below.items():
+            tops = _tops(keys, len(self.prefix + above), marker) if marker else [name]
+            is_odd = tops is None or (clashes and len({one.lower() for one in tops}) < len(tops))
+            if is_odd or not keys or tops is None:
+                trees.append(_odd(name, "odd" if keys or marker else "unreadable"))
+                continue
+            for top in tops:
+                start = self.prefix + above + top + b"/"
+                inside = [one for one in keys if one.key.startswith(start)]
+                tree = _tree(top, inside, len(start), len(files))
+                trees.append(tree)
+                if tree.state == "whole":
+                    files += inside
+                    wanted += [_is_wanted(one.key[len(start) :], reads) for one in inside]
+        read = in_order(lambda one: self._content(one[0], reads) if one[1] else None, zip(files, wanted, strict=True))
+        batch = _kernels.active.TreeBatch.of(trees, list(read), [one.size for one in files])
+        return batch
+
+    def _content(self, one: ListedKey, reads: Reads) -> bytes | None:
+        """Return the content of a listed file, or its beginning; :data:`None` if it cannot be read as listed."""
+        try:
+            with RemoteFile(self.bucket, one.key, HEAD if reads == "ids" else None, one.token) as opened:
+                return opened.readall()
+        except OSError:
+            return None
+
+    def _siblings(self, above: bytes, names: Sequence[bytes]) -> dict[bytes, list[ListedKey]]:
+        """Return the keys below each of consecutive names in a directory, from one listing."""
+        found: dict[bytes, list[ListedKey]] = {name: [] for name in names}
+        head = self.prefix + above
+        last = max((name + b"/" for name in names), default=b"")
+        after: bytes | None = head + min(names) if names else None
+        while after is not None:
+            page = self.bucket.list(head, after=after)
+            for one in page.keys:
+                name = one.key[len(head) :].partition(b"/")[0]
+                if name in found:
+                    found[name].append(one)
+            done = not page.keys or page.keys[-1].key[len(head) :] > last + b"\xff"
+            after = None if done else page.after
+        return found
+
+    # --- change -------------------------------------------------------------------------------------------------------
+
+    def changes(self, durable: bool) -> RemoteChanges:
+        from pressmark.stores.ocfl.remote.remote_changes import RemoteChanges  # not needed for reading
+
+        return RemoteChanges(self.location)
+
+    @contextmanager
+    def scratch(self) -> Iterator[bytes]:
+        with TemporaryDirectory(prefix="pressmark-") as folder:
+            yield os.fsencode(folder)
+
+
+class RemoteFile(io.RawIOBase):
+    """A key of a bucket, open for reading. A connection that breaks is opened again where it broke.
+
+    :param end: the byte after the last one to read
+    :param token: read only this version
+    :raises OSError: it does not exist, or cannot be read
+    """
+
+    def __init__(self, bucket: Bucket, key: bytes, end: int | None = None, token: str | None = None) -> None:
+        self._bucket = bucket
+        self._key = key
+        self._position = 0
+        self._limit = end
+        self._download: Download | None = bucket.get(key, end=min(end or RANGE, RANGE), token=token)
+        self.status: KeyStatus = self._download.status
+        self._begun = 0
+
+    @property
+    def _end(self) -> int:
+        return self.status.size if self._limit is None else min(self._limit, self.status.size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.status.size}[whence]
+        if start + offset < 0:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        if start + offset != self._position:
+            self._position = start + offset
+            self._disconnect()
+        return self._position
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast(bytearray, buffer)).cast("B")
+        wanted = min(len(view), self._end - self._position)
+        for tries in range(TRIES):
+            if wanted <= 0:
+                return 0
+            try:
+                if self._download is None:
+                    end = min(self._position + RANGE, self._end)
+                    self._download = self._bucket.get(self._key, begin=self._position, end=end, token=self.status.token)
+                block = self._download.read(wanted)
+            except (FileNotFoundError, PermissionError, KeyChangedError):
+                raise
+            except OSError:
+                self._disconnect()
+                if tries == TRIES - 1:
+                    raise
+                continue
+            if block:
+                view[: len(block)] = block
+                self._position += len(block)
+                return len(block)
+            self._disconnect()  # the end of a range
+        raise OSError(errno.EIO, "the connection broke again and again", self._key)
+
+    def _disconnect(self) -> None:
+        if self._download is not None:
+            self._download.close()
+            self._download = None
+
+    def close(self) -> None:
+        if not self.closed:
+            self._disconnect()
+        super().close()
+
+
+def _status(found: ListedKey | KeyStatus) -> os.stat_result:
+    number = int.from_bytes(os.fsencode(found.token)[:32]) & 0x7FFF_FFFF_FFFF_FFFF
+    when = int(found.modified)
+    return os.stat_result((stat.S_IFREG | 0o644, number, 1, 1, 0, 0, found.size, when, when, when))
+
+
+def _is_wanted(path: bytes, reads: Reads) -> bool:
+    name = path.rpartition(b"/")[2]
+    in_version = path.count(b"/") == 1 and path.startswith(b"v") and reads != "ids"
+    return ("/" not in decode_fs(path) or in_version) and name.startswith(_WANTED[reads])
+
+
+def _tops(keys: Sequence[ListedKey], cut: int, marker: bytes) -> list[bytes] | None:
+    """Return the objects among keys; :data:`None` if another key is among them, or an object is in another."""
+    found = sorted(
+        {head for head, _, name in (one.key[cut:].rpartition(b"/") for one in keys) if name.startswith(marker)},
+        key=lambda path: path.split(b"/"),
+    )
+    inside = tuple(top + b"/" for top in found)
+    if any(top.startswith(inside) for top in found):
+        return None
+    return found if inside and all(one.key[cut:].startswith(inside) for one in keys) else None
+
+
+def _odd(name: bytes, state: str) -> Tree:
+    return Tree(name, state, errno.ENOENT if state == "unreadable" else 0, 0, 0, 0, 0, {}, {}, [], [], [])
+
+
+def _tree(name: bytes, keys: list[ListedKey], cut: int, number: int) -> Tree:
+    """Return the tree of an object's keys, which are sorted; ``odd`` if some key stands for a directory."""
+    keys.sort(key=lambda one: one.key.split(b"/"))
+    files: dict[str, int] = {}
+    directories: dict[str, int] = {}
+    for one in keys:
+        path = decode_fs(one.key[cut:])
+        if not path or path.endswith("/") or "//" in path:
+            return _odd(name, "odd")
+        files[path] = number + len(files)
+        above = path.rpartition("/")[0]
+        missing = []
+        while above and above not in directories:
+            missing.append(above)
+            above = above.rpartition("/")[0]
+        directories.update(dict.fromkeys(reversed(missing), 0))
+    if not files.keys().isdisjoint(directories):  # a file and a directory of one name
+        return _odd(name, "odd")
+    return Tree(name, "whole", 0, 0, 0, 0, 0, files, directories, [], [], [])

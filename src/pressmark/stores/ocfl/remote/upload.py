@@ -1,0 +1,161 @@
+"""Files on their way to a bucket: small ones in one request, large ones in parts while they are read.
+
+An upload in parts is visible to nobody until it is complete. One that an interrupted run left is continued: parts that
+have the same content are not sent again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import BoundedSemaphore
+
+from pressmark.buckets.bucket import MAX_PARTS, MIN_PART, Bucket, Part
+from pressmark.fixity.hasher import NotWritten
+
+__all__ = ["PART", "PartsUpload", "part_size"]
+
+#: Bytes of a part, unless the file needs larger ones; smaller files are sent in one request.
+PART = 8 << 20
+# Parts of a file that are sent at a time.
+AT_A_TIME = 8
+
+
+def part_size(size: int) -> int:
+    """Return the size of the parts of a file of this size, in bytes."""
+    least = -(-size // (MAX_PARTS - 1))
+    return max(PART, -(-least // MIN_PART) * MIN_PART)
+
+
+class PartsUpload:
+    """A file that is sent in parts: a sink of :func:`pressmark.fixity.hasher.transfer`.
+
+    :param pool: sends the parts
+    :param size: of the file; 0 if it is not known
+    :ivar path: the key
+    :ivar size: bytes so far
+    """
+
+    def __init__(
+        self, bucket: Bucket, key: bytes, pool: ThreadPoolExecutor, size: int, storage_class: str | None = None
+    ) -> None:
+        self.path = key
+        self.size = 0
+        self._bucket = bucket
+        self._pool = pool
+        self._class = storage_class
+        self._upload = ""
+        self._there: dict[int, Part] = {}
+        self._part_size = part_size(size)
+        self._buffer = bytearray()
+        self._parts: list[Future[Part]] = []
+        self._free = BoundedSemaphore(AT_A_TIME)
+        self._is_complete = False
+
+    def add(self, block: memoryview) -> None:
+        """Append a block.
+
+        :raises NotWritten: a part cannot be sent
+        """
+        try:
+            if not self._upload:
+                self._begin()
+            while block:
+                left = self._part_size - len(self._buffer)
+                self._buffer += block[:left]
+                block = block[left:]
+                if len(self._buffer) == self._part_size:
+                    self._send()
+        except OSError as error:
+            raise NotWritten(error) from None
+
+    def _begin(self) -> None:
+        """Continue the newest upload of this key, or start one."""
+        others = [one for one in self._bucket.uploads(self.path) if one.key == self.path]
+        if others:
+            self._upload = max(others, key=lambda one: one.started).id
+            self._there = {part.number: part for part in self._bucket.parts(self.path, self._upload)}
+            if 1 in self._there and self._there[1].size >= MIN_PART:
+                self._part_size = max(self._part_size, self._there[1].size)
+        else:
+            self._upload = self._bucket.start(self.path, storage_class=self._class)
+
+    def _send(self) -> None:
+        data, self._buffer = self._buffer, bytearray()
+        number = len(self._parts) + 1
+        self.size += len(data)
+        for sent in self._parts:
+            if sent.done():
+                sent.result()  # an error ends the file at once
+        self._free.acquire()
+        self._parts.append(self._pool.submit(self._part, number, data))
+
+    def _part(self, number: int, data: bytearray) -> Part:
+        try:
+            there = self._there.get(number)
+            if there is not None and there.size == len(data) and _is_content(there, data):
+                return there
+            return self._bucket.part(self.path, self._upload, number, memoryview(data))
+        finally:
+            self._free.release()
+
+    def complete(self, _like: os.stat_result | None = None) -> None:
+        """Send the rest, and wait for all parts.
+
+        :raises NotWritten: a part cannot be sent
+        """
+        try:
+            if not self._upload:
+                self._begin()
+            if self._buffer or not self._parts:
+                self._send()
+            for sent in self._parts:
+                sent.result()
+        except OSError as error:
+            raise NotWritten(error) from None
+        self._is_complete = True
+
+    def close(self) -> None:
+        """Discard the upload, unless all of it has been sent."""
+        if not self._is_complete:
+            self.discard()
+
+    def discard(self) -> None:
+        """Discard the upload."""
+        for sent in self._parts:
+            sent.cancel()
+        if self._upload:
+            upload, self._upload = self._upload, ""
+            self._bucket.abort(self.path, upload)
+
+    def publish(self) -> str:
+        """Make the content visible under its key, where nothing is, and return the token.
+
+        :raises FileExistsError: another content is there
+        """
+        parts = [sent.result() for sent in self._parts]
+        try:
+            return self._bucket.complete(self.path, self._upload, parts)
+        except (FileExistsError, FileNotFoundError):
+            # The answer to an earlier request may have been lost: the same parts are the same content.
+            there = self._bucket.head(self.path)
+            if there.size == self.size and there.token == _token_of(parts):
+                return there.token
+            raise FileExistsError(17, os.strerror(17), self.path) from None
+
+
+def _is_content(part: Part, data: bytearray) -> bool:
+    """Return whether a part that has arrived has this content."""
+    if part.sha256 is not None:
+        return part.sha256 == hashlib.sha256(data).hexdigest()
+    return part.token == hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def _token_of(parts: list[Part]) -> str:
+    """Return the token that nearly all servers give a key of these parts."""
+    try:
+        joined = b"".join(bytes.fromhex(part.token) for part in parts)
+    except ValueError:
+        return ""
+    return f"{hashlib.md5(joined, usedforsecurity=False).hexdigest()}-{len(parts)}"
