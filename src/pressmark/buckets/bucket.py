@@ -66,6 +66,7 @@ class KeyStatus(NamedTuple):
 
     :ivar digests: lower-case hex digests of the whole content that the server keeps, by algorithm
     :ivar is_archived: whether it must be restored before it can be read
+    :ivar is_ours: whether Pressmark has written it: every key that it writes says so
     """
 
     size: int
@@ -74,6 +75,7 @@ class KeyStatus(NamedTuple):
     storage_class: str = "STANDARD"
     digests: Mapping[str, str] = {}
     is_archived: bool = False
+    is_ours: bool = True
 
 
 class Download(Protocol):

@@ -200,7 +200,7 @@ class MemoryStorage:
     def first_link(self, _path: bytes) -> bytes | None:
         return None
 
-    def is_leftover(self, _path: bytes) -> bool:
+    def is_leftover(self, _path: bytes, _version: bytes = b"") -> bool:
         return False
 
     # --- change -------------------------------------------------------------------------------------------------------
@@ -293,6 +293,12 @@ class MemoryChanges:
 
     def discard(self, new: bytes) -> None:
         self._files.remove(new)
+
+    def remove_leftover(self, _path: bytes, _objects: Sequence[bytes]) -> bool:
+        return False
+
+    def finish_removals(self) -> tuple[()]:
+        return ()
 
     def recover(self, _path: bytes) -> bool:
         return False

@@ -47,6 +47,7 @@ from pressmark.stores.ocfl.declarations import (
     WORK_DIRECTORY,
     NotJsonError,
     declaration,
+    is_version_name,
     later,
     layout_file,
     read_json,
@@ -180,6 +181,8 @@ class _Repair:
         if self._store.is_undeclared:
             self._declare_root()
         self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.changes())
+        for path in () if self._run.dry_run else self._run.changes.finish_removals():
+            self._run.note([RepairStep.of("remove", path)], "leftover", path)
         problems = read_root(self._storage).problems
         for item in Walk(self._storage, check_object, ignore=self._ignore):
             if isinstance(item, Checked):
@@ -229,7 +232,7 @@ class _Repair:
                 return partial(self._prune, path, os.path.join(object_path, version))
             case "declaration-malformed":
                 return partial(self._write_declaration, path)
-            case "file-stray" if object_path:
+            case "file-stray" if object_path and not is_version_name(os.path.basename(object_path)):
                 return partial(self._declare_object, object_path)
             case "sidecar-missing":
                 return partial(self._write_sidecar, path)
@@ -243,6 +246,8 @@ class _Repair:
                 return None if layout is None else partial(self._write, LAYOUT, layout_file(layout))
             case "version-unfinished":
                 return partial(self._finish_version, path, object_path)
+            case "version-extra" | "content-extra" | "file-stray":
+                return partial(self._recover, path, object_path)
         return None
 
     def _prune(self, path: bytes, stop: bytes = b"") -> Iterator[RepairStep]:
@@ -268,6 +273,19 @@ class _Repair:
         elif not finish_version(self._store, self._run.changes, object_path):
             return  # another run was publishing it
         yield RepairStep.of("finish", path)
+
+    def _recover(self, path: bytes, object_path: bytes) -> Iterator[RepairStep]:
+        """Finish what an interrupted run has decided, or remove what it left."""
+        if self._run.dry_run:
+            return
+        changes = self._run.changes
+        parts = path.split(b"/")
+        # An object that was not published yet is found by the names of its versions.
+        objects = [b"/".join(parts[:end]) for end, name in enumerate(parts) if end and is_version_name(name)]
+        if any(map(changes.recover, [object_path] if object_path in objects else objects)):
+            yield RepairStep.of("finish", path)
+        elif changes.remove_leftover(path, objects):
+            yield RepairStep.of("remove", path)
 
     def _write_declaration(self, path: bytes) -> Sequence[RepairStep]:
         line = os.path.basename(path)[2:]

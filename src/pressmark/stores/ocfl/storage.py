@@ -114,9 +114,9 @@ class Storage(Reader, Protocol):
     def first_link(self, path: bytes) -> bytes | None:
         """Return the first part of a path that is a symbolic link; :data:`None` if there is none."""
 
-    def is_leftover(self, path: bytes) -> bool:
-        """Return whether a directory contains only what an interrupted put of a new object left, which the next put of
-        an object there continues.
+    def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
+        """Return whether the directory of an object, or of a version, contains only what an interrupted run left, which
+        the next one continues.
         """
 
     def changes(self, durable: bool) -> AbstractContextManager[Changes]:
@@ -187,7 +187,22 @@ class Changes(Protocol):
     # --- publish ------------------------------------------------------------------------------------------------------
 
     def recover(self, path: bytes) -> bool:
-        """Finish a new object at ``path`` that an interrupted run has decided, and return whether there was one."""
+        """Finish what an interrupted run has decided about the object at ``path``, and return whether there was
+        anything.
+
+        :raises FileNotFoundError: a file of the version is missing
+        :raises SourceError: of kind ``changed``: another run is removing the object
+        """
+
+    def remove_leftover(self, path: bytes, objects: Sequence[bytes]) -> bool:
+        """Remove a file or directory that an interrupted run surely left, and that no inventory lists; return whether
+        there was one.
+
+        :param objects: paths where an object may be that lists it
+        """
+
+    def finish_removals(self) -> Iterable[bytes]:
+        """Finish removals that interrupted runs have left, and yield the paths of the objects."""
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         """Publish an object in one step.

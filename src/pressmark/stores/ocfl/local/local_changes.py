@@ -116,7 +116,13 @@ class LocalChanges(RunDirectory):
     # --- publish ------------------------------------------------------------------------------------------------------
 
     def recover(self, path: bytes) -> bool:
-        return False  # an object appears whole
+        return False  # an object appears whole, and a version by steps of the rules
+
+    def remove_leftover(self, path: bytes, objects: Sequence[bytes]) -> bool:
+        return False  # leftovers are in the private directory
+
+    def finish_removals(self) -> tuple[()]:
+        return ()
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         target = self._storage.path(path)

@@ -119,7 +119,7 @@ class LocalStorage:
     def first_link(self, path: bytes) -> bytes | None:
         return first_link(self._root, path)
 
-    def is_leftover(self, path: bytes) -> bool:
+    def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
         return False  # objects are prepared elsewhere
 
     def changes(self, durable: bool) -> LocalChanges:

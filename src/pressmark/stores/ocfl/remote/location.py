@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 
 from pressmark.buckets.bucket import Bucket, ListedKey
 from pressmark.fs.trees import DirectoryEntry
 
-__all__ = ["Location"]
+__all__ = ["DECIDED", "Location"]
+
+#: The inventory of a version, relative to its object.
+DECIDED = re.compile(rb"v[0-9]+/inventory\.json")
+_IN_VERSION = re.compile(rb"v[0-9]+/")
 
 
 class Location:
@@ -66,7 +71,9 @@ class Location:
         """Return whether a key is below a path."""
         return not path or any(True for _ in self.listed(path + b"/", 1))
 
-    def is_leftover(self, path: bytes) -> bool:
-        """Return whether a directory contains only content of a first version without an inventory."""
-        below = self.names(path)
-        return bool(below) and all(name.startswith(b"v1/") for name in below) and b"v1/inventory.json" not in below
+    def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
+        """Return whether the directory of an object, or of a version, has only content that no inventory lists."""
+        names = self.names(path + b"/" + version if version else path)
+        if version:
+            return bool(names) and b"inventory.json" not in names
+        return bool(names) and all(_IN_VERSION.match(name) and not DECIDED.fullmatch(name) for name in names)

@@ -15,34 +15,39 @@ is equal and removes the rest. One that is killed after it leaves a version that
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
-from itertools import count
+from itertools import count, groupby
 from threading import BoundedSemaphore
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from pressmark.buckets.bucket import NEW, KeyChangedError
+from pressmark.buckets.bucket import ANY, NEW, KeyChangedError
 from pressmark.buckets.requests import REQUESTS
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import OpenOptions, examine, transfer, transfer_content
 from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import Copier, SourceCopy
-from pressmark.stores.ocfl.declarations import OBJECT, VERSIONS, declaration
+from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, WORK_DIRECTORY, declaration
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
+    InventoryError,
     inventory_bytes,
     inventory_type,
     read_inventory,
     sidecar_bytes,
     sidecar_name,
 )
-from pressmark.stores.ocfl.remote.location import Location
+from pressmark.stores.ocfl.inventory_rules import inventory_errors
+from pressmark.stores.ocfl.remote.location import DECIDED, Location
 from pressmark.stores.ocfl.remote.upload import PART, PartsUpload
 from pressmark.threads import resolve_threads
 
@@ -55,6 +60,11 @@ SENDING = 64 << 20
 FRESH = 12 * 3600.0
 # Attempts to replace a file that other writers replace, too.
 TRIES = 100
+# A run that removes an object says so more often.
+ALIVE = 3600.0
+#: Where runs note which objects they remove.
+REMOVALS = EXTENSIONS + b"/" + WORK_DIRECTORY + b"/removals/"
+_IN_VERSION = re.compile(rb"v[0-9]+/")
 
 
 class _Sent(NamedTuple):
@@ -269,17 +279,16 @@ class RemoteChanges:
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         prepared = self._prepared[new]
         is_alone = self._is_free(path)
-        head = self._location.prefix + path + b"/"
         for name, data in prepared.written.items():
-            if name.startswith(b"extensions/"):
-                self._put_same(head + name, data)
+            if name.startswith(EXTENSIONS + b"/"):
+                self._put_same(path + b"/" + name, data)
         data, is_taken = self._arrived(prepared)
         try:
             self._decide(prepared, b"v1", data)
         except FileExistsError:
             self.recover(path)
             raise
-        self._finish_new(path, data, is_alone=is_alone and not is_taken)
+        self._finish(path, data, is_new=True, is_alone=is_alone and not is_taken)
         self.discard(new)
 
     def _is_free(self, path: bytes) -> bool:
@@ -329,66 +338,84 @@ class RemoteChanges:
             decided, _token = self._location.read(inventory)
             if decided == data:  # the answer was lost
                 return
-            listed = _content(read_inventory(decided), version)
+            listed = _contents(read_inventory(decided))
             own = [one.result() for one in prepared.sending.values()]
             losing = [self._key(prepared, one.path) for one in own if not one.is_taken and one.path not in listed]
             with suppress(PermissionError):  # the winner removes them, or a repair
                 self._delete(losing)
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._location.path(prepared.path)) from None
 
-    def _finish_version(self, path: bytes, data: bytes, *, is_alone: bool = False) -> None:
-        """Complete the directory of a version that is decided: remove files of losers, and write its sidecar.
+    def _finish(self, path: bytes, data: bytes, *, is_new: bool = False, is_alone: bool = False) -> None:
+        """Publish a version that is decided.
 
         :param data: its inventory
-        :param is_alone: no other writer has sent files
+        :param is_new: the object has no inventory
+        :param is_alone: nothing else was at the path
         :raises FileNotFoundError: a file of the version is missing
         """
         document = read_inventory(data)
-        version, top = encode_fs(document["head"]), self._location.prefix + path + b"/"
+        version = encode_fs(document["head"])
         sidecar, line = _sidecar(document, data)
         if not is_alone:
-            listed = _content(document, version)
-            there = {version + b"/" + name for name in self._location.names(path + b"/" + version)}
-            if missing := listed - there:
+            names = set(self._location.names(path))
+            if missing := _contents(document) - names:
                 where = self._location.path(path + b"/" + min(missing))
                 raise FileNotFoundError(errno.ENOENT, "a file of the new version is missing", where)
-            own = {version + b"/" + _INVENTORY, version + b"/" + sidecar}
+            # Of losers, and of objects that were removed.
+            own = {version + b"/" + _INVENTORY, version + b"/" + sidecar, *_contents(document)}
+            foreign = [name for name in sorted(names - own) if is_new and _IN_VERSION.match(name)]
+            foreign += [name for name in sorted(names - own) if not is_new and name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
-                self._delete([top + name for name in sorted(there - listed - own)])
-        self._put_same(top + version + b"/" + sidecar, line)
-
-    def _finish_new(self, path: bytes, data: bytes, *, is_alone: bool = False) -> None:
-        """Publish a new object whose first version is decided; its declaration comes last."""
-        self._finish_version(path, data, is_alone=is_alone)
-        document = read_inventory(data)
-        top = self._location.prefix + path + b"/"
-        sidecar, line = _sidecar(document, data)
-        version = next(one for one in VERSIONS if inventory_type(one) == document["type"])
-        name, content = declaration(OBJECT, version)
+                self._delete([self._location.prefix + path + b"/" + name for name in foreign])
+        self._put_same(path + b"/" + version + b"/" + sidecar, line)
+        if not is_new:
+            self._publish_inventory(path, data)
+            return
+        declared = next(one for one in VERSIONS if inventory_type(one) == document["type"])
+        name, content = declaration(OBJECT, declared)
         for file, written in ((sidecar, line), (_INVENTORY, data), (name, content)):
-            self._put_same(top + file, written)
+            self._put_same(path + b"/" + file, written)
 
-    def _put_same(self, key: bytes, data: bytes) -> None:
+    def _put_same(self, path: bytes, data: bytes) -> None:
         """Write a file that every writer writes alike, unless it is there."""
         with suppress(FileExistsError):
-            self._bucket.put(key, data, digests=_digests_of(data))
+            self._bucket.put(self._location.prefix + path, data, digests=_digests_of(data))
 
     def recover(self, path: bytes) -> bool:
-        """Finish a new object whose first version is decided, and return whether there was one."""
+        """Finish the newest version of an object that an interrupted run has decided, and return whether there was one;
+        or finish the removal of the object.
+
+        :raises FileNotFoundError: a file of the version is missing
+        :raises SourceError: of kind ``changed``: another run is removing the object
+        """
+        if self._finish_removal(path):
+            return True
         names = set(self._location.names(path))
-        first = b"v1/" + _INVENTORY
-        is_declared = any(one.startswith(OBJECT) for one in names)
-        if first not in names or is_declared or any(one.startswith(b"v2/") for one in names):
+        decided = [name for name in names if DECIDED.fullmatch(name)]
+        if not decided:
             return False
-        self._finish_new(path, self._location.read(path + b"/" + first)[0])
+        newest = max(decided, key=lambda name: int(name[1 : name.index(b"/")]))
+        data, _token = self._location.read(path + b"/" + newest)
+        try:
+            document = read_inventory(data)
+            sidecar, line = _sidecar(document, data)
+            if inventory_errors(document) or encode_fs(document["head"]) + b"/" + _INVENTORY != newest:
+                return False
+        except (InventoryError, KeyError, TypeError):
+            return False
+        is_new = _INVENTORY not in names or not any(name.startswith(OBJECT) for name in names)
+        if not is_new and self._location.read(path + b"/" + _INVENTORY)[0] == data:
+            with suppress(FileNotFoundError):
+                if self._location.read(path + b"/" + sidecar)[0] == line:
+                    return False
+        self._finish(path, data, is_new=is_new)
         return True
 
     def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
         prepared = self._prepared[new]
         inventory, _is_taken = self._arrived(prepared)
         self._decide(prepared, version, inventory)
-        self._finish_version(path, inventory)
-        self._publish_inventory(path, inventory)
+        self._finish(path, inventory)
         self.discard(new)
 
     def adopt_version(self, directory: bytes, path: bytes) -> None:
@@ -454,23 +481,90 @@ class RemoteChanges:
         key = self._location.prefix + path + b"/"
         if [one.key for one in self._bucket.list(key, limit=2).keys] == [key]:
             if stop:
-                self._put_same(self._location.prefix + stop + b"/", b"")
+                self._put_same(stop + b"/", b"")
             self._bucket.delete([key])
             removed.append(path)
 
     def withdraw(self, path: bytes) -> list[bytes]:
-        """Remove an object: its inventory, by which readers find it, then its declaration, then the rest."""
-        top = self._location.prefix + path + b"/"
-        token = self._bucket.head(top + _INVENTORY).token
-        names = self._location.names(path)
-        self._bucket.delete([top + _INVENTORY], token=token)
-        self._delete([top + name for name in names if name.startswith(OBJECT)])
-        self._delete([top + name for name in names if not name.startswith(OBJECT)])
+        mark = _mark(path)
+        self._bucket.put(self._location.prefix + mark, path, over=ANY)
+        token = self._bucket.head(self._location.prefix + path + b"/" + _INVENTORY).token
+        self._bucket.delete([self._location.prefix + path + b"/" + _INVENTORY], token=token)
+        self._remove(path)
         return []
+
+    def _remove(self, path: bytes) -> None:
+        """Remove an object whose removal is noted: what shows it, then what decides its versions, then the rest."""
+        names = sorted(self._location.names(path), key=lambda name: (*_turn(name), name))
+        top = self._location.prefix + path + b"/"
+        for _turn_of, some in groupby(names, _turn):
+            keys = [top + name for name in some]
+            for begin in range(0, len(keys), 1000):
+                self._bucket.delete(keys[begin : begin + 1000])
+                self._bucket.put(self._location.prefix + _mark(path), path, over=ANY)  # this run is alive
+        self._bucket.delete([self._location.prefix + _mark(path)])
+
+    def _finish_removal(self, path: bytes) -> bool:
+        """Finish the removal of an object by an interrupted run, and return whether there was one.
+
+        :raises SourceError: of kind ``changed``: a run is removing it
+        """
+        try:
+            noted = self._bucket.head(self._location.prefix + _mark(path)).modified
+        except FileNotFoundError:
+            return False
+        if noted > self._now() - ALIVE:
+            what = "another run is removing the object; if it was killed, run pressmark store repair in an hour"
+            raise SourceError("changed", what)
+        self._remove(path)
+        return True
+
+    def finish_removals(self) -> Iterator[bytes]:
+        """Finish removals that interrupted runs have left, and yield the paths of the objects."""
+        for one in list(self._location.listed(REMOVALS)):
+            path, _token = self._location.read(one.key[len(self._location.prefix) :])
+            with suppress(SourceError):
+                if self._finish_removal(path):
+                    yield path
+
+    def remove_leftover(self, path: bytes, objects: Sequence[bytes]) -> bool:
+        """Remove a file, or the files below a directory; see :class:`pressmark.stores.ocfl.storage.Changes`.
+
+        What is younger than a day may belong to a run that goes on; what another program wrote is not touched.
+        """
+        end = len(self._location.prefix + path)
+        below = [one for one in self._location.listed(path) if one.key[end : end + 1] in b"/"]
+        limit = self._now() - 2 * FRESH
+        if not below or any(one.modified > limit or not self._bucket.head(one.key).is_ours for one in below):
+            return False
+        keys = {one.key for one in below}
+        for top in objects:
+            for name in self._location.names(top):
+                if name == _INVENTORY or DECIDED.fullmatch(name):
+                    document = read_inventory(self._location.read(top + b"/" + name)[0])
+                    own = {*_contents(document), name, _sidecar_beside(name, document)}
+                    if keys & {self._location.prefix + top + b"/" + one for one in own}:
+                        return False
+        self._delete([one.key for one in below])
+        return True
 
     def _delete(self, keys: Sequence[bytes]) -> None:
         for begin in range(0, len(keys), 1000):
             self._bucket.delete(keys[begin : begin + 1000])
+
+
+def _mark(path: bytes) -> bytes:
+    """Return the path of the note that an object is being removed."""
+    return REMOVALS + hashlib.sha256(path).hexdigest().encode()
+
+
+def _turn(name: bytes) -> tuple[int, int]:
+    """Return when a file of an object is removed: the newest inventory of a version last, so that nobody takes an
+    earlier version for the newest.
+    """
+    if name == _INVENTORY or name.startswith(OBJECT):
+        return 0, 0
+    return (1, int(name[1 : name.index(b"/")])) if DECIDED.fullmatch(name) else (2, 0)
 
 
 class _Space:
@@ -524,11 +618,14 @@ def _names(path: bytes) -> Iterator[bytes]:
         yield path + b"~%d" % number
 
 
-def _content(document: Mapping[str, Any], version: bytes) -> set[bytes]:
-    """Return the content paths of a version."""
-    head = version + b"/"
-    paths: Iterable[str] = (path for paths in document["manifest"].values() for path in paths)
-    return {path for path in map(encode_fs, paths) if path.startswith(head)}
+def _contents(document: Mapping[str, Any]) -> set[bytes]:
+    """Return all content paths of an inventory."""
+    return {encode_fs(path) for paths in document["manifest"].values() for path in paths}
+
+
+def _sidecar_beside(inventory: bytes, document: Mapping[str, Any]) -> bytes:
+    """Return the path of the sidecar of an inventory."""
+    return inventory.removesuffix(_INVENTORY) + encode_fs(sidecar_name(str(document["digestAlgorithm"])))
 
 
 def _sidecar(document: Mapping[str, Any], data: bytes) -> tuple[bytes, bytes]:

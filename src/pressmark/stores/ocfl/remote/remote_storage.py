@@ -110,8 +110,8 @@ class RemoteStorage:
     def first_link(self, path: bytes) -> bytes | None:
         return None
 
-    def is_leftover(self, path: bytes) -> bool:
-        return self.location.is_leftover(path)
+    def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
+        return self.location.is_leftover(path, version)
 
     # --- content ------------------------------------------------------------------------------------------------------
 

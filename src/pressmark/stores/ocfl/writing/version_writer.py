@@ -177,7 +177,8 @@ class NextVersion:
             raise self._improper(why)
         if self._irregularity() is None:
             return
-        finish_version(self._root, self._publishing, self.path)
+        if not self._publishing.recover(self.path):
+            finish_version(self._root, self._publishing, self.path)
         with self._publishing.lock():
             if not self._is_as_found():
                 raise self._changed()
@@ -221,7 +222,9 @@ class NextVersion:
             if not self._storage.exists(self._path(head)):
                 return f"version-absent: the directory of {document['head']} is missing"
         name = next_version(document["head"])
-        if name is not None and self._storage.exists(self._path(encode_fs(name))):
+        if name is None or self._storage.is_leftover(self.path, encode_fs(name)):
+            return None
+        if self._storage.exists(self._path(encode_fs(name))):
             return f"version-extra: {name} is not a complete version, and the inventory does not list it"
         return None
 

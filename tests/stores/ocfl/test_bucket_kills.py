@@ -1,0 +1,230 @@
+"""Changes of a root in a bucket: killed at every request, with every answer lost, and by many writers at once."""
+
+from __future__ import annotations
+
+import errno
+import random
+import threading
+from collections.abc import Callable
+from time import time
+from typing import Any
+
+import pytest
+
+from pressmark.buckets.memory import MemoryBucket
+from pressmark.errors import ObjectError, PressmarkError
+from pressmark.reports import Report
+from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
+from pressmark.stores.ocfl.root import OcflRoot
+
+from .bucket import PREFIX
+from .samples import CREATED, USER, files_of
+
+ID = "info:x/1"
+OLD = {"a.txt": b"old", "same.txt": b"same"}
+NEW = {"a.txt": b"new", "b/c.txt": b"more", "same.txt": b"same", "twice.txt": b"new"}
+LATER = {"z.txt": b"later"}
+
+
+# What the server's clock is fast.
+LATE = {"by": 0.0}
+DAYS = 3 * 86_400.0
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Faults:
+    """Lets a bucket fail at one request, before it takes effect or after, and at all requests after it."""
+
+    def __init__(self, number: int, *, after: bool, error: type[BaseException] = Killed) -> None:
+        self.left = number
+        self._after = after
+        self._error = error
+        self._lock = threading.Lock()
+
+    def __call__(self, call: str, key: bytes) -> None:
+        with self._lock:
+            self.left -= call.endswith(" done") == self._after
+            is_dead = self.left < 0
+            is_once = self.left == -1
+        if is_dead and (self._error is Killed or is_once):
+            raise self._error(errno.EIO, "the connection broke", key)
+
+
+def open_root(bucket: MemoryBucket, **options: Any) -> OcflRoot:
+    storage = RemoteStorage(bucket, PREFIX)
+    return OcflRoot("s3://memory/collections/root", storage=storage, durable=False, user=USER, **options)
+
+
+def new_bucket(files: dict[str, bytes] | None = None) -> MemoryBucket:
+    """Return a bucket with a root, and perhaps an object."""
+    bucket = MemoryBucket(clock=lambda: time() + LATE["by"])
+    bucket.put(PREFIX + b"0=ocfl_1.1", b"ocfl_1.1\n")
+    layout = b'{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "x"}'
+    bucket.put(PREFIX + b"ocfl_layout.json", layout)
+    if files is not None:
+        open_root(bucket).put(ID, files, created=CREATED)
+    return bucket
+
+
+def seen(bucket: MemoryBucket) -> dict[str, bytes] | None:
+    """Return what a reader finds."""
+    try:
+        return files_of(open_root(bucket).get(ID))
+    except ObjectError as error:
+        if error.kind != "missing":
+            raise
+        return None
+
+
+def errors(report: Report) -> list[Any]:
+    return [one for one in report.problems if one.severity == "error"]
+
+
+def put_new(root: OcflRoot) -> None:
+    root.put(ID, NEW, created=CREATED)
+
+
+def put_again(root: OcflRoot) -> None:
+    root.put(ID, NEW, replace=True, created=CREATED)
+
+
+def update(root: OcflRoot) -> None:
+    root.update(ID, add={"a.txt": b"new", "b/c.txt": b"more"}, rename={"same.txt": "twice.txt"}, created=CREATED)
+
+
+def delete(root: OcflRoot) -> None:
+    root.delete(ID)
+
+
+CHANGES: dict[str, tuple[dict[str, bytes] | None, Callable[[OcflRoot], None], dict[str, bytes] | None]] = {
+    "put": (None, put_new, NEW),
+    "version": (OLD, put_again, NEW),
+    "update": (OLD, update, {"a.txt": b"new", "b/c.txt": b"more", "twice.txt": b"same"}),
+    "delete": (OLD, delete, None),
+}
+
+
+def requests_of(before: dict[str, bytes] | None, change: Callable[[OcflRoot], None]) -> int:
+    """Return how many requests a change makes."""
+    bucket = new_bucket(before)
+    start = bucket.requests
+    change(open_root(bucket))
+    return bucket.requests - start
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["lost request", "lost answer"])
+@pytest.mark.parametrize("error", [Killed, OSError], ids=["killed", "failed"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_interrupted_at_every_request(
+    name: str, error: type[BaseException], after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader finds the object as before or as after, never a third state; and the next run finishes it."""
+    before, change, result = CHANGES[name]
+    for number in range(requests_of(before, change) + 1):
+        bucket = new_bucket(before)
+        bucket.on_request = Faults(number, after=after, error=error)
+        try:
+            change(open_root(bucket))
+            is_done = True
+        except (Killed, PressmarkError):
+            is_done = False
+        bucket.on_request = None
+        found = seen(bucket)
+        assert found in (before, result)
+        assert found == result or not is_done
+
+        # A repair alone leaves one of the two states.
+        open_root(bucket).repair()
+        found = seen(bucket)
+        assert found in (before, result)
+        # Whoever comes next puts the object; after a removal, once that run is surely dead.
+        if name == "delete":
+            monkeypatch.setitem(LATE, "by", DAYS)
+        open_root(bucket).put(ID, LATER, replace=True, created=CREATED)
+        assert seen(bucket) == LATER
+        monkeypatch.setitem(LATE, "by", 0.0)
+        root = open_root(bucket)
+        root.repair()
+        assert errors(root.check(digests=True)) == []
+
+
+@pytest.mark.parametrize("kills", [False, True], ids=["alone", "killed"])
+def test_many_writers(kills: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The versions of the objects are as many as the updates that were reported as done, and all are whole."""
+    bucket = new_bucket()
+    ids = [f"info:many/{number}" for number in range(3)]
+    for one in ids:
+        open_root(bucket).put(one, {"n": b"0"}, created=CREATED)
+    done: list[str] = []
+    maybe: list[str] = []
+
+    def write(writer: int) -> None:
+        chance = random.Random(writer)
+        for number in range(12):
+            one = chance.choice(ids)
+            try:
+                root = open_root(Mortal(bucket, chance) if kills else bucket)
+                root.update(one, add={"n": f"{writer}-{number}".encode(), f"{writer}/{number}": b"x"}, created=CREATED)
+                done.append(one)
+            except Killed:
+                maybe.append(one)
+            except ObjectError as error:
+                if error.kind not in ("changed", "exists"):
+                    raise
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    root = open_root(bucket)
+    monkeypatch.setitem(LATE, "by", DAYS)
+    root.repair()
+    assert errors(root.check(digests=True)) == []
+    for one in ids:
+        versions = len(root.versions(one)) - 1
+        assert done.count(one) <= versions <= done.count(one) + maybe.count(one)
+
+
+class Mortal:
+    """A bucket for one process, which is killed at some request, and makes no more."""
+
+    def __init__(self, bucket: MemoryBucket, chance: random.Random) -> None:
+        self._bucket = bucket
+        self._left = chance.randrange(60)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._bucket, name)
+        if not callable(found):
+            return found
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise Killed
+            result = found(*arguments, **options)
+            if self._left == 0:
+                raise Killed
+            return result
+
+        return call
+
+
+def test_a_repair_alone_removes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some days, a repair finishes or removes what a killed run has left, without another put."""
+    for name, (before, change, result) in CHANGES.items():
+        for number in range(requests_of(before, change)):
+            bucket = new_bucket(before)
+            bucket.on_request = Faults(number, after=False)
+            with pytest.raises(Killed):
+                change(open_root(bucket))
+            bucket.on_request = None
+            monkeypatch.setitem(LATE, "by", DAYS)
+            root = open_root(bucket)
+            root.repair()
+            assert errors(root.check(digests=True)) == [], (name, number)
+            assert seen(bucket) in (before, result)
+            monkeypatch.setitem(LATE, "by", 0.0)
