@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("buckets",),
     ("html",),
     ("jobs",),
-    ("arrow", "fixity"),
+    ("arrow", "fixity", "buckets"),
     ("tabular",),
     ("layouts",),
     ("paths",),

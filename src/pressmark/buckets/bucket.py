@@ -10,18 +10,31 @@ a key only over that version of it. Both are decided by the server, so that two 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 __all__ = [
-    *("ANY", "MAX_KEY", "MAX_PARTS", "MIN_PART", "NEW", "Bucket", "Download", "KeyChangedError", "KeyStatus"),
-    *("ListedKey", "Page", "Part", "Upload"),
+    *(
+        "ANY",
+        "DIGESTS",
+        "MAX_KEY",
+        "MAX_PARTS",
+        "MIN_PART",
+        "NEW",
+        "Bucket",
+        "Download",
+        "KeyChangedError",
+        "KeyStatus",
+    ),
+    *("ListedKey", "Page", "Part", "Upload", "key_text", "sent_digests", "utf8_text"),
 ]
 
 #: Write only where no key is; write whatever is there.
 NEW, ANY = "new", "any"
 #: Bytes of a key, bytes of every part of an upload except the last, parts of an upload.
 MAX_KEY, MIN_PART, MAX_PARTS = 1024, 5 << 20, 10_000
+#: The digests of content that servers can keep, the longest first.
+DIGESTS = ("sha512", "sha256", "sha1", "md5")
 
 
 class KeyChangedError(OSError):
@@ -29,6 +42,36 @@ class KeyChangedError(OSError):
 
     def __init__(self, key: bytes) -> None:
         super().__init__(errno.ESTALE, "changed by another program", key)
+
+
+def key_text(key: bytes) -> str:
+    """Return the text of a key that may be written.
+
+    :raises OSError: it is empty, too long, or not UTF-8
+    """
+    if not key:
+        raise OSError(errno.EINVAL, "the key is empty", key)
+    if len(key) > MAX_KEY:
+        reason = f"the key has {len(key):,} bytes; at most {MAX_KEY:,} are allowed"
+        raise OSError(errno.ENAMETOOLONG, reason, key)
+    return utf8_text(key)
+
+
+def utf8_text(key: bytes) -> str:
+    """Return the text of a key or of the beginning of keys.
+
+    :raises OSError: it is not UTF-8
+    """
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        raise OSError(errno.EILSEQ, "the key is not UTF-8, which object storage requires", key) from None
+
+
+def sent_digests(digests: Mapping[str, str], accepted: Container[str]) -> dict[str, str]:
+    """Return the digest to send with a key, the longest that the server accepts: S3 takes one; or nothing."""
+    names = [name for name in DIGESTS if name in digests and name in accepted]
+    return {name: digests[name] for name in names[:1]}
 
 
 class ListedKey(NamedTuple):
@@ -123,12 +166,14 @@ class Bucket(Protocol):
     """A bucket; see :mod:`pressmark.buckets.bucket`. Its calls may be made in several threads.
 
     :ivar url: such as ``s3://books``
+    :ivar accepted: the algorithms of digests that the server verifies and keeps; others are not sent
     :ivar requests: number of requests so far, with repeated ones
     :ivar sent: bytes of content that were sent
     :ivar received: bytes of content that were received
     """
 
     url: str
+    accepted: set[str]
     requests: int
     sent: int
     received: int
@@ -165,7 +210,7 @@ class Bucket(Protocol):
         """Write a key in one step, and return its token.
 
         :param over: :data:`NEW`, :data:`ANY`, or the token of the version to replace
-        :param digests: hex digests of ``data`` by algorithm; the server compares and keeps those that it can
+        :param digests: hex digests of ``data`` by algorithm; the server compares and keeps the longest that it accepts
         :raises FileExistsError: the key exists, and ``over`` is :data:`NEW`
         :raises KeyChangedError: the key has another version, or none
         """

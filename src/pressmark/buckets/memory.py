@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from pressmark.buckets.bucket import (
     ANY,
-    MAX_KEY,
     NEW,
     Download,
     KeyChangedError,
@@ -23,12 +22,11 @@ from pressmark.buckets.bucket import (
     Page,
     Part,
     Upload,
+    key_text,
+    sent_digests,
 )
 
 __all__ = ["MemoryBucket"]
-
-# What this server keeps of the digests that it is given.
-KEPT = ("sha512", "sha256")
 
 
 class _Stored(NamedTuple):
@@ -54,7 +52,8 @@ class _Download(BytesIO):
 
     def read(self, size: int | None = -1) -> bytes:
         data = super().read(size)
-        self._bucket.received += len(data)
+        with self._bucket._lock:
+            self._bucket.received += len(data)
         return data
 
 
@@ -71,6 +70,7 @@ class MemoryBucket:
         self, on_request: Callable[[str, bytes], object] | None = None, clock: Callable[[], float] = time
     ) -> None:
         self.url = "s3://memory"
+        self.accepted = {"sha512", "sha256"}
         self.requests = self.sent = self.received = 0
         self.on_request = on_request
         self._clock = clock
@@ -160,19 +160,17 @@ class MemoryBucket:
     ) -> str:
         self._enter("put", key)
         data = bytes(data)
-        for name in KEPT:
-            if name in digests and hashlib.new(name, data).hexdigest() != digests[name]:
-                raise OSError(5, "the content does not have the digest", key)
+        kept = sent_digests(digests, self.accepted)
+        if any(hashlib.new(name, data).hexdigest() != digest for name, digest in kept.items()):
+            raise OSError(5, "the content does not have the digest", key)
         with self._lock:
             self.sent += len(data)
-            token = self._write(key, data, over, digests, storage_class)
+            token = self._write(key, data, over, kept, storage_class)
         self._leave("put", key)
         return token
 
     def _write(self, key: bytes, data: bytes, over: str, digests: Mapping[str, str], storage_class: str | None) -> str:
-        if not 0 < len(key) <= MAX_KEY:
-            raise OSError(36, f"keys have 1 to {MAX_KEY:,} bytes", key)
-        key.decode()
+        key_text(key)
         there = self._stored.get(key)
         if over == NEW and there is not None:
             raise FileExistsError(17, os.strerror(17), key)
@@ -180,8 +178,7 @@ class MemoryBucket:
             raise KeyChangedError(key)
         # As servers do it, so that equal content has equal tokens; which nothing may rely on.
         token = hashlib.md5(data, usedforsecurity=False).hexdigest()
-        kept = {name: digests[name] for name in KEPT if name in digests}
-        self._stored[key] = _Stored(data, token, self._clock(), storage_class or "STANDARD", kept)
+        self._stored[key] = _Stored(data, token, self._clock(), storage_class or "STANDARD", digests)
         return token
 
     def start(self, key: bytes, *, storage_class: str | None = None) -> str:

@@ -1,0 +1,67 @@
+"""Addresses of places in object storage: ``s3://bucket/prefix``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pressmark.buckets.bucket import MAX_KEY
+from pressmark.errors import StoreError
+from pressmark.fs.names import decode_fs, encode_fs
+
+if TYPE_CHECKING:
+    from pressmark.buckets.s3 import S3Bucket
+
+__all__ = ["is_address", "open_bucket", "parse"]
+
+SCHEME = b"s3://"
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+
+
+def is_address(text: str | bytes) -> bool:
+    """Return whether a path is an address in object storage."""
+    return encode_fs(text).startswith(SCHEME)
+
+
+def parse(text: str | bytes) -> tuple[str, bytes]:
+    """Return the bucket of an address, and the beginning of the keys below it: empty, or with ``/`` at its end.
+
+    :raises StoreError: the address is malformed
+    """
+    address = encode_fs(text)
+    if not address.startswith(SCHEME):
+        raise StoreError(decode_fs(address), "not an address in object storage, such as s3://bucket/prefix")
+    name, _, rest = address.removeprefix(SCHEME).partition(b"/")
+    bucket = decode_fs(name)
+    if not _NAME.fullmatch(bucket):
+        raise StoreError(
+            decode_fs(address), f"invalid bucket name {bucket!r}; use an address such as s3://bucket/prefix"
+        )
+    prefix = rest.rstrip(b"/")
+    reason = ""
+    try:
+        prefix.decode()
+    except UnicodeDecodeError:
+        reason = "the prefix is not UTF-8, which object storage requires"
+    if len(prefix) >= MAX_KEY:
+        reason = f"the prefix is too long; at most {MAX_KEY - 1:,} bytes are allowed"
+    if rest.startswith(b"/") or (prefix and not {b"", b".", b".."}.isdisjoint(prefix.split(b"/"))):
+        reason = "the prefix has an empty part, or the part '.' or '..'; remove this part"
+    if reason:
+        raise StoreError(decode_fs(address), reason)
+    return bucket, prefix and prefix + b"/"
+
+
+def open_bucket(
+    address: str | bytes, endpoint: str | None = None, profile: str | None = None, region: str | None = None
+) -> tuple[S3Bucket, bytes]:
+    """Return the bucket of an address, and the beginning of the keys below the address; no request is sent.
+
+    :param address: such as ``s3://bucket/prefix``
+    :param endpoint: see :class:`~pressmark.buckets.s3.S3Bucket`, as for the others
+    :raises StoreError: the address or a setting is malformed, or boto3 is not installed
+    """
+    from pressmark.buckets.s3 import S3Bucket
+
+    name, prefix = parse(address)
+    return S3Bucket(name, endpoint=endpoint, profile=profile, region=region), prefix
