@@ -13,7 +13,7 @@ from .modules import MODULES, PACKAGE, sources
 FOLDER, LINES = 16, 700
 
 # Modules with the same role in several packages.
-ROLES = {"options", "job", "problems", "registry", "verify", "workdir", "report", "run", "write"}
+ROLES = {"options", "job", "problems", "registry", "verify", "workdir", "report", "run", "write", "probe"}
 # Modules for the same thing in several formats.
 FORMATS = {"check", "repair", "walk"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from pressmark.buckets.bucket import Bucket
 from pressmark.buckets.memory import MemoryBucket
 
+from .proxy import Proxy, run_proxy
 from .servers import CREDENTIALS, versitygw
 
 NUMBERS = count(1)
@@ -28,35 +31,84 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The settings of a user of the server; those of whoever runs the tests are hidden."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / name))
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The variables of a user of the server; those of whoever runs the tests are hidden."""
+    folder = tmp_path_factory.mktemp("aws")
+    names = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+    files = {name: str(folder / name) for name in names}
+    return {**CREDENTIALS, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", **files}
 
 
 @pytest.fixture
-def s3(endpoint: str, aws: None) -> Iterator[S3Bucket]:
-    """A new bucket of the server."""
-    yield from new_bucket(endpoint)
-
-
-def new_bucket(endpoint: str) -> Iterator[S3Bucket]:
-    """Create a bucket, and close its connections at the end."""
+def aws(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the variables; without boto3, skip the test."""
     pytest.importorskip("boto3")
+    set_variables(settings, monkeypatch)
+
+
+def set_variables(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace all variables that boto3 reads."""
+    for name in os.environ:
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+
+
+@contextlib.contextmanager
+def open_s3(name: str, endpoint: str, timeout: float = 20.0) -> Iterator[S3Bucket]:
+    """Open a bucket, and close its connections at the end."""
     from pressmark.buckets.s3 import S3Bucket
 
-    bucket = S3Bucket(f"books-{next(NUMBERS)}", endpoint=endpoint, timeout=20.0)
-    bucket._s3.create_bucket(Bucket=bucket.name)
-    bucket.requests = 0
-    yield bucket
-    bucket.close()
+    with contextlib.closing(S3Bucket(name, endpoint=endpoint, timeout=timeout)) as bucket:
+        yield bucket
+
+
+@pytest.fixture(scope="session")
+def proxy_of_all(endpoint: str) -> Iterator[Proxy]:
+    """A proxy in front of the server, for all tests of a process."""
+    with run_proxy(endpoint) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="session")
+def connected(endpoint: str, proxy_of_all: Proxy, settings: dict[str, str]) -> Iterator[tuple[S3Bucket, S3Bucket]]:
+    """Two connections to the server, for all tests of a process, one of them through the proxy: each takes a while."""
+    pytest.importorskip("boto3")
+    with pytest.MonkeyPatch.context() as patch:
+        set_variables(settings, patch)
+        with open_s3("direct", endpoint) as direct, open_s3("proxied", proxy_of_all.endpoint) as proxied:
+            # The credentials are read with the first request.
+            direct._s3.create_bucket(Bucket="direct")
+            proxied._s3.list_buckets()
+            yield direct, proxied
+
+
+@pytest.fixture
+def s3(connected: tuple[S3Bucket, S3Bucket], proxy_of_all: Proxy, aws: None) -> S3Bucket:
+    """A new bucket of the server."""
+    name = f"books-{next(NUMBERS)}"
+    for bucket in connected:
+        bucket.name, bucket.url, bucket.accepted = name, f"s3://{name}", {"sha256"}
+    connected[0]._s3.create_bucket(Bucket=name)
+    for bucket in connected:
+        bucket.requests = bucket.sent = bucket.received = 0
+    return connected[0]
+
+
+@pytest.fixture
+def proxied(s3: S3Bucket, connected: tuple[S3Bucket, S3Bucket]) -> S3Bucket:
+    """The same bucket, through a proxy."""
+    return connected[1]
+
+
+@pytest.fixture
+def proxy(proxied: S3Bucket, proxy_of_all: Proxy) -> Iterator[Proxy]:
+    """The proxy, which does nothing yet."""
+    proxy_of_all.reset()
+    yield proxy_of_all
+    proxy_of_all.reset()
 
 
 @pytest.fixture(params=["memory", "versitygw"])
@@ -66,3 +118,10 @@ def bucket(request: pytest.FixtureRequest) -> Bucket:
         return MemoryBucket()
     found: Bucket = request.getfixturevalue("s3")
     return found
+
+
+@pytest.fixture
+def planned(aws: None) -> Iterator[tuple[S3Bucket, Proxy]]:
+    """A bucket without a server: all answers are planned. Its time-outs are short."""
+    with run_proxy() as proxy, open_s3("books", proxy.endpoint, timeout=0.5) as bucket:
+        yield bucket, proxy

@@ -46,7 +46,7 @@ def parse(text: str | bytes) -> tuple[str, bytes]:
     if len(prefix) >= MAX_KEY:
         reason = f"the prefix is too long; at most {MAX_KEY - 1:,} bytes are allowed"
     if rest.startswith(b"/") or (prefix and not {b"", b".", b".."}.isdisjoint(prefix.split(b"/"))):
-        reason = "the prefix has an empty part, or the part '.' or '..'; remove this part"
+        reason = "the prefix has an empty part, or the part '.' or '..'; use one such as s3://bucket/prefix"
     if reason:
         raise StoreError(decode_fs(address), reason)
     return bucket, prefix and prefix + b"/"

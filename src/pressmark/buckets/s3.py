@@ -8,6 +8,7 @@ is part of its signature, so a server stores no other bytes than those that were
 from __future__ import annotations
 
 import errno
+import os
 import random
 import time
 from base64 import b64decode, b64encode
@@ -52,8 +53,6 @@ END = "\U0010ffff".encode()
 
 _ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
 _TEMPORARY = (409, 429, 500, 502, 503, 504)
-# Answered with status 400.
-_TEMPORARY_CODES = ("RequestTimeout", "SlowDown")
 _SIGN_IN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 _EXPIRED = f"the credentials have expired; sign in again, or {_SIGN_IN}"
 _UNKNOWN = "the server rejects the access key; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_PROFILE"
@@ -109,7 +108,7 @@ class S3Bucket:
 
         self._errors = exceptions
         # Of a connection, or of an answer that breaks off.
-        self._broken = (exceptions.HTTPClientError, ResponseParserError, OSError)
+        self._broken = (exceptions.ConnectionError, exceptions.HTTPClientError, ResponseParserError, OSError)
         options: dict[str, Any] = {
             "connect_timeout": min(timeout, CONNECT_TIMEOUT),
             "read_timeout": timeout,
@@ -130,8 +129,11 @@ class S3Bucket:
                 if "addressing_style" not in style:
                     client.close()
                     client = self._client(session, endpoint, {**options, "s3": {"addressing_style": "path"}})
-        except exceptions.ProfileNotFound as error:
-            raise PermissionError(errno.EACCES, f"{error}; set AWS_PROFILE", self.url) from None
+        except exceptions.ProfileNotFound:
+            reason = (
+                f"profile {profile or os.environ.get('AWS_PROFILE')!r} not found; set AWS_PROFILE to one that exists"
+            )
+            raise PermissionError(errno.EACCES, reason, self.url) from None
         except (exceptions.BotoCoreError, ValueError) as error:
             raise StoreError(self.url, _line(error)) from None
         self._s3 = client
@@ -361,8 +363,8 @@ class S3Bucket:
 
     def _is_temporary(self, error: Exception) -> bool:
         if isinstance(error, self._errors.ClientError):
-            code, status = _code(error)
-            return status in _TEMPORARY or code in _TEMPORARY_CODES
+            _, status = _code(error)
+            return status in _TEMPORARY
         if isinstance(error, self._errors.SSLError):
             return False
         return isinstance(error, self._broken)
@@ -472,21 +474,20 @@ def _add_md5(request: Any, **_details: object) -> None:
 
 
 def _code(error: Any) -> tuple[str, int]:
-    """Return the code and the status of an answer; an error after the status 200 has that of its code."""
+    """Return the code and the status of an error."""
     code = str(error.response["Error"].get("Code", ""))
-    status = error.response["ResponseMetadata"].get("HTTPStatusCode", 0)
-    if 200 <= status < 300 or not status:
-        status = _STATUSES.get(code, status)
-    return code, status
+    return code, _STATUSES.get(code) or error.response["ResponseMetadata"].get("HTTPStatusCode", 0)
 
 
-# The codes of errors that servers report with the status 200, or for single keys.
+# Errors that servers also report after the status 200, or for single keys.
 _STATUSES = {
-    "PreconditionFailed": 412,
+    "AccessDenied": 403,
     "ConditionalRequestConflict": 409,
     "InternalError": 500,
+    "PreconditionFailed": 412,
+    "RequestTimeout": 503,  # with the status 400
     "ServiceUnavailable": 503,
-    "AccessDenied": 403,
+    "SlowDown": 503,
 }
 
 

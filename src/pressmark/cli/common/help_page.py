@@ -36,6 +36,7 @@ HEADINGS = {
     " user-address",
     "Measurement": "files-per-object versions directory-limit probe",
     "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
+    "Object storage": "endpoint s3-profile region",
     "Performance": "threads read workers dask",
     "Run and resume": "dry-run ledger work resume catch-up max-errors temporary progress",
 }

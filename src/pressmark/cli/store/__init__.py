@@ -21,6 +21,7 @@ COMMANDS = {
     "diff": "pressmark.cli.store.diff:diff_command",
     "declare": "pressmark.cli.store.declare:declare_command",
     "rm": "pressmark.cli.store.rm:rm_command",
+    "probe": "pressmark.cli.store.probe:probe_command",
 }
 
 HELP = """\

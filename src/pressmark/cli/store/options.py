@@ -35,6 +35,7 @@ __all__ = [
     "VERIFY",
     "VERSION",
     "Provenance",
+    "bucket_options",
     "by_path",
     "changes_text",
     "check_version",
@@ -204,6 +205,23 @@ def changes_text(counts: Mapping[str, int]) -> str:
     """Return the number of files that were added, removed, changed and so on."""
     found = [f"{count:,} {kind}" for kind, count in counts.items() if count and kind != "unchanged"]
     return ", ".join([*(found or ["no changes"]), f"{counts['unchanged']:,} unchanged"])
+
+
+def bucket_options(function: Function) -> Function:
+    """Add the options of :func:`pressmark.buckets.address.open_bucket`."""
+    for option in (
+        click.option("--region", metavar="NAME", help="Region of the bucket (default: AWS_DEFAULT_REGION)."),
+        click.option(
+            "--s3-profile", "profile", metavar="NAME", help="Profile of the AWS settings (default: AWS_PROFILE)."
+        ),
+        click.option(
+            "--endpoint",
+            metavar="URL",
+            help="Server with the protocol of S3 (default: AWS_ENDPOINT_URL_S3, or Amazon).",
+        ),
+    ):
+        function = option(function)
+    return function
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
