@@ -35,6 +35,7 @@ class _Stored(NamedTuple):
     modified: float
     storage_class: str
     digests: Mapping[str, str]
+    is_ours: bool = True
 
 
 class _Uploading(NamedTuple):
@@ -95,6 +96,11 @@ class MemoryBucket:
         if self.on_request is not None:
             self.on_request(f"{call} done", key)
 
+    def put_as_other(self, key: bytes, data: bytes) -> None:
+        """Write a key as another program does."""
+        self.put(key, data, over=ANY)
+        self._stored[key] = self._stored[key]._replace(is_ours=False)
+
     # --- read ---------------------------------------------------------------------------------------------------------
 
     def list(self, prefix: bytes, *, after: bytes = b"", delimiter: bool = False, limit: int = 1000) -> Page:
@@ -145,7 +151,9 @@ class MemoryBucket:
 
     @staticmethod
     def _status(found: _Stored) -> KeyStatus:
-        return KeyStatus(len(found.data), found.token, found.modified, found.storage_class, found.digests)
+        return KeyStatus(
+            len(found.data), found.token, found.modified, found.storage_class, found.digests, is_ours=found.is_ours
+        )
 
     # --- write --------------------------------------------------------------------------------------------------------
 

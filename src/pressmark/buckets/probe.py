@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pressmark.buckets.bucket import NEW, Bucket, KeyChangedError
 
-__all__ = ["ProbeLine", "ProbeResult", "probe"]
+__all__ = ["STAGING", "ProbeLine", "ProbeResult", "probe"]
 
 #: Below the prefix of a store; an OCFL storage root allows a directory for extensions.
 STAGING = b"extensions/pressmark-staging/"

@@ -51,6 +51,8 @@ REMOVALS = 1000
 # Nothing in a directory sorts after its name and this.
 END = "\U0010ffff".encode()
 
+# The metadata of every key that is written here.
+_OURS: dict[str, Any] = {"Metadata": {"pressmark": __version__}}
 _ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
 _TEMPORARY = (409, 429, 500, 502, 503, 504)
 _SIGN_IN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
@@ -222,13 +224,13 @@ class S3Bucket:
         digests: Mapping[str, str] = {},
         storage_class: str | None = None,
     ) -> str:
-        more = _condition(over) | _storage_class(storage_class)
+        more = _condition(over) | _storage_class(storage_class) | _OURS
         for name, digest in sent_digests(digests, self.accepted).items():
             more[f"Checksum{name.upper()}"] = _base64(digest)
         return _token(self._call("put_object", key, over=over, data=data, Key=key_text(key), **more))
 
     def start(self, key: bytes, *, storage_class: str | None = None) -> str:
-        more = _storage_class(storage_class)
+        more = _storage_class(storage_class) | _OURS
         if "sha256" in self.accepted:
             more["ChecksumAlgorithm"] = "SHA256"
         answer = self._call("create_multipart_upload", key, Key=key_text(key), **more)
@@ -522,7 +524,8 @@ def _status(answer: Mapping[str, Any], size: int) -> KeyStatus:
     is_restored = 'ongoing-request="false"' in answer.get("Restore", "")
     is_archived = (storage_class in _ARCHIVES or bool(answer.get("ArchiveStatus"))) and not is_restored
     modified = answer["LastModified"].timestamp()
-    return KeyStatus(size, _token(answer), modified, storage_class, digests, is_archived)
+    is_ours = "pressmark" in answer.get("Metadata", {})
+    return KeyStatus(size, _token(answer), modified, storage_class, digests, is_archived, is_ours)
 
 
 def _decoder(answer: Mapping[str, Any]) -> Any:

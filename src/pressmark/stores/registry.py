@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
 from pressmark.option_names import option
@@ -63,6 +64,8 @@ def kind_of(path: Path) -> str:
 def detect_kind(path: Path, keyword: str) -> str:
     """Return the kind of a store: see :func:`kind_of`; an error names the ``keyword`` that specifies the kind."""
     base = encode_path(path)
+    if is_address(base):
+        return "ocfl"  # opening it says what is missing
     with store_errors(base):
         if not os.path.isdir(base):
             what = "not a directory" if os.path.lexists(base) else "No such file or directory"
@@ -152,7 +155,7 @@ def open(path: Path, kind: str | None = None) -> Store: ...
 def open(path: Path, kind: str | None = None) -> Store:
     """Open a store with the default options of its class; call the class for others: ``OcflRoot(path, user=…)``.
 
-    :param path: directory of the store
+    :param path: directory of the store, or the address of an OCFL storage root, such as ``s3://bucket/prefix``
     :param kind: one of :data:`KINDS`; :data:`None` to detect it
     :raises StoreError: not a store, not one of that kind, or not readable
     :raises ValueError: unknown kind

@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import BinaryIO, NamedTuple, cast
 
 from pressmark.errors import DamagedObjectError, ObjectError, quoted, quoted_path, short_digest
-from pressmark.fixity.outcomes import Outcome, require_written
+from pressmark.fixity.outcomes import Content, Outcome, require_written
 from pressmark.fs.beneath import open_regular, real_path
 from pressmark.fs.durable import flush_directory, flush_trees
 from pressmark.fs.file_errors import message_of
@@ -145,9 +145,9 @@ class StoredObject:
         recorded = self.recorded_digests(list(files), whole=True) if verify else None
         algorithms = tuple(sorted({digest.algorithm for digest in (recorded or {}).values()}))
 
-        def tasks() -> Iterator[tuple[str, bytes, bytes]]:
-            for name, path in self.paths_to_read(files).items():
-                yield name, real_path(os.fsencode(path)), self._make(target, name, os.path.dirname(encode_fs(name)))
+        def tasks() -> Iterator[tuple[str, bytes | Content, bytes]]:
+            for name, source in self.sources(files):
+                yield name, source, self._make(target, name, os.path.dirname(encode_fs(name)))
 
         os.mkdir(target)
         for name in empty:
@@ -243,9 +243,12 @@ class StoredObject:
         with self.open(name, verify=verify) as file, object_errors(self._store, self.id):
             return file.read()
 
-    def paths_to_read(self, files: Mapping[str, str]) -> dict[str, str]:
-        """Return the paths to read, from the paths that :meth:`files` has yielded."""
-        return dict(files)
+    def sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
+        """Yield name and source of each file for a copy: its real path, or its content.
+
+        :param files: from :meth:`files`, whose content :meth:`recorded_digests` may have chosen since
+        """
+        return ((name, real_path(os.fsencode(path))) for name, path in files.items())
 
     def error(self, kind: str, reason: str) -> ObjectError:
         """Return an error about this object."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 
@@ -40,14 +39,14 @@ class BucketFiles(Files):
             pytest.skip("keys are short")
         if above := os.path.dirname(path):
             self._bucket.delete([PREFIX + above + b"/"])
-        self._bucket.put(PREFIX + path + (b"/" if data is None else b""), data or b"", over=ANY)
+        self._bucket.put_as_other(PREFIX + path + (b"/" if data is None else b""), data or b"")
 
     def move(self, old: bytes, new: bytes) -> None:
         self.get(old)
         for path in self.below(old):
             data = self.entries[path]
             if data is not None:
-                self._bucket.put(PREFIX + new + path[len(old) :], data, over=ANY)
+                self._bucket.put_as_other(PREFIX + new + path[len(old) :], data)
         self.remove(old)
 
     def remove(self, path: bytes) -> None:

@@ -182,6 +182,9 @@ class MemoryStorage:
         data = self.files.read(self.key(file))
         return data if limit < 0 else data[:limit]
 
+    def sources(self, files: Iterable[tuple[Key, bytes]]) -> Iterator[tuple[Key, Content]]:
+        return ((key, Content(self.read(file), file)) for key, file in files)
+
     def hash_tasks(
         self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
     ) -> Iterator[tuple[Key, Outcome]]:
@@ -199,6 +202,9 @@ class MemoryStorage:
 
     def first_link(self, _path: bytes) -> bytes | None:
         return None
+
+    def removals(self) -> tuple[()]:
+        return ()
 
     def is_leftover(self, _path: bytes, _version: bytes = b"") -> bool:
         return False
@@ -296,9 +302,6 @@ class MemoryChanges:
 
     def remove_leftover(self, _path: bytes, _objects: Sequence[bytes]) -> bool:
         return False
-
-    def finish_removals(self) -> tuple[()]:
-        return ()
 
     def recover(self, _path: bytes) -> bool:
         return False

@@ -19,6 +19,7 @@ from pressmark.stores import staging_writer, store_change
 from pressmark.stores.objects import RepairStep
 from pressmark.stores.ocfl.local.local_changes import LocalChanges
 from pressmark.stores.ocfl.local.local_storage import LocalStorage
+from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.writing import version_writer
 
@@ -374,6 +375,8 @@ def test_what_is_not_a_whole_version(root: OcflRoot, tmp_path: Path, damage: Cal
     interrupted(root, tmp_path, is_listed=False)
     damage(folder(root))
     before = tree(at(root))
+    if isinstance(root.storage, RemoteStorage) and not any("v4/inventory.json." in path for path in before):
+        pytest.skip("the inventory of a version in a bucket is written before its sidecar")
     report = root.check()
     assert "version-extra" in kinds(report)
     assert "version-unfinished" not in kinds(report)

@@ -14,10 +14,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_path, quoted_value
-from pressmark.fs.durable import flush_trees
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.steps import write_new
-from pressmark.fs.trees import DirectoryEntry, scan
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.layouts import Layout, find_built_in, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.inventory import inventory_bytes
@@ -25,7 +23,7 @@ from pressmark.stores.ocfl.storage import Reader, Storage, status_or_none
 from pressmark.stores.problems import code_in, problem
 
 __all__ = [
-    *("EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "OBJECT", "ROOT", "UNFINISHED", "VERSIONS"),
+    *("CONFIG", "EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "NEW", "OBJECT", "ROOT", "UNFINISHED", "VERSIONS"),
     *("WORK_DIRECTORY", "NotJsonError", "RootFacts", "create_root", "declaration", "declares_object"),
     *("extension_files", "has_mutable_head", "is_object_directory", "is_object_name", "is_object_root"),
     *(
@@ -55,11 +53,12 @@ _CODES = {ROOT: ("E076", "E079", "E080"), OBJECT: ("E003", "E006", "E007")}
 LAYOUT = b"ocfl_layout.json"
 #: Where changes are staged, below :data:`EXTENSIONS`.
 WORK_DIRECTORY = b"pressmark-staging"
-_CONFIG = b"config.json"
-# The temporary name of a file of the root.
-_NEW = b"declaration.pressmark-new"
+#: The configuration of an extension, in its directory.
+CONFIG = b"config.json"
+#: The temporary name of a file of a root on a disk.
+NEW = b"declaration.pressmark-new"
 #: The names in a root while it is created, before its declaration.
-UNFINISHED = frozenset({EXTENSIONS, LAYOUT, _NEW})
+UNFINISHED = frozenset({EXTENSIONS, LAYOUT, NEW})
 # The names of the extensions in https://ocfl.github.io/extensions/ that are not layouts.
 _NOT_LAYOUTS = frozenset(
     {
@@ -210,10 +209,11 @@ def layout_file(layout: Layout, description: str | None = None) -> bytes:
     )
 
 
-def create_root(root: bytes, layout: Layout, version: str, description: str | None = None) -> None:
-    """Create a storage root in a directory that is empty or does not exist; the declaration is written last.
+def create_root(storage: Storage, root: bytes, layout: Layout, version: str, description: str | None = None) -> None:
+    """Create a storage root in a place that is empty or does not exist; the declaration is written last.
 
-    :raises StoreError: the directory is not empty, or the layout cannot be used
+    :param root: for messages
+    :raises StoreError: the place is not empty, or the layout cannot be used
     :raises OSError: the root cannot be written
     """
     if version not in VERSIONS:
@@ -221,51 +221,15 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
     why = refused_layout(layout, version)
     if why is not None:
         raise StoreError(root, why)
-    try:
-        os.makedirs(root)
-    except FileExistsError:
-        _clear_unfinished(root)
-    if layout.parameters():  # ocfl-py 2.1.0 rejects a configuration of 0002, which has no parameters
-        write_new(root, extension_files(layout))
-    from pressmark.fs.atomic import replace_file  # only a new root needs it
-
-    part = os.path.join(root, _NEW)
-    replace_file(os.path.join(root, LAYOUT), layout_file(layout, description), part=part)
-    flush_trees(root)
-    name, content = declaration(ROOT, version)
-    replace_file(os.path.join(root, name), content, part=part)
+    # ocfl-py 2.1.0 rejects a configuration of 0002, which has no parameters
+    files = extension_files(layout) if layout.parameters() else {}
+    storage.create({**files, LAYOUT: layout_file(layout, description)}, *declaration(ROOT, version))
 
 
 def extension_files(layout: Layout) -> dict[bytes, bytes | None]:
     """Return the configuration of an extension, with all parameters: the file, after the directories above it."""
     folder = os.path.join(EXTENSIONS, encode_fs(layout.name))
-    return {EXTENSIONS: None, folder: None, os.path.join(folder, _CONFIG): inventory_bytes(layout.config())}
-
-
-def _clear_unfinished(root: bytes) -> None:
-    """Remove the files of an interrupted creation, which has no declaration yet.
-
-    :raises StoreError: the directory contains something else
-    """
-    try:
-        entries = scan(root, follow=False)
-    except NotADirectoryError:
-        raise StoreError(root, "not a directory; specify a directory that is empty or does not exist") from None
-    folders = []
-    if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
-        folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
-    known = {os.fsencode(one.name) for one in list_layouts()} if folders else set()
-    configs = [os.path.join(folder, _CONFIG) for folder in folders if os.path.basename(folder) in known]
-    foreign = [entry.name for entry in entries if entry.name not in UNFINISHED]
-    foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
-    if foreign:
-        raise StoreError(root, f"the directory contains {quoted(foreign[0])}; specify an empty or new directory")
-    for name in (*configs, LAYOUT, _NEW):
-        if os.path.lexists(os.path.join(root, name)):
-            os.unlink(os.path.join(root, name))
-    for name in (*folders, EXTENSIONS):
-        if os.path.isdir(os.path.join(root, name)):
-            os.rmdir(os.path.join(root, name))
+    return {EXTENSIONS: None, folder: None, os.path.join(folder, CONFIG): inventory_bytes(layout.config())}
 
 
 def read_root(storage: Storage) -> RootFacts:
@@ -327,7 +291,7 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}, which is not a valid extension name"
         return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]
-    path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
+    path = os.path.join(EXTENSIONS, encode_fs(name), CONFIG)
     config: dict[str, Any] = {"extensionName": name}
     try:
         with suppress(FileNotFoundError, NotADirectoryError):

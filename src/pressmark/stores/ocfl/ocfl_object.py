@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pressmark.errors import AlgorithmError, ObjectError, quoted_path
 from pressmark.fs.beneath import read_all
@@ -33,6 +33,9 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.unversioned import unversioned
 from pressmark.stores.stored_object import RecordedDigest, StoredObject, is_same_version
+
+if TYPE_CHECKING:
+    from pressmark.fixity.outcomes import Content
 
 __all__ = ["OcflObject"]
 
@@ -201,8 +204,8 @@ class OcflObject(StoredObject):
         self._choose_intact(names, algorithm)
         return {name: RecordedDigest(algorithm, self.digests[name]) for name in names}
 
-    def paths_to_read(self, files: Mapping[str, str]) -> dict[str, str]:
-        return {name: self._path(self._contents[name]) for name in files}
+    def sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
+        return self._storage.sources((name, self._content(self._contents[name])) for name in files)
 
     def _check_inventory(self, algorithm: str) -> None:
         """Compare the inventory with its sidecar, once; ``store check`` reports a missing or malformed sidecar."""

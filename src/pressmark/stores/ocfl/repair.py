@@ -33,6 +33,7 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
+from pressmark.stores.exceptions import SourceError
 from pressmark.stores.objects import OnEvent, RepairStep
 from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.checking.checked import Checked
@@ -181,8 +182,10 @@ class _Repair:
         if self._store.is_undeclared:
             self._declare_root()
         self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.changes())
-        for path in () if self._run.dry_run else self._run.changes.finish_removals():
-            self._run.note([RepairStep.of("remove", path)], "leftover", path)
+        for path in () if self._run.dry_run else self._storage.removals():
+            with contextlib.suppress(SourceError):  # a run is removing it
+                self._run.changes.recover(path)
+                self._run.note([RepairStep.of("remove", path)], "leftover", path)
         problems = read_root(self._storage).problems
         for item in Walk(self._storage, check_object, ignore=self._ignore):
             if isinstance(item, Checked):

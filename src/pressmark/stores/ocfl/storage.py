@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeVar
 
 from pressmark import _kernels
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.trees import DirectoryEntry
 
 if TYPE_CHECKING:
@@ -97,6 +97,12 @@ class Storage(Reader, Protocol):
         Without a limit, a file too large to be an inventory is an error.
         """
 
+    def sources(self, files: Iterable[tuple[Key, bytes]]) -> Iterator[tuple[Key, bytes | Content]]:
+        """Yield the source of each file for a copy: its real path, or its content.
+
+        :param files: key and path of each file
+        """
+
     def hash_tasks(
         self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
     ) -> Iterator[tuple[Key, Outcome]]:
@@ -114,10 +120,21 @@ class Storage(Reader, Protocol):
     def first_link(self, path: bytes) -> bytes | None:
         """Return the first part of a path that is a symbolic link; :data:`None` if there is none."""
 
+    def create(self, files: Mapping[bytes, bytes | None], name: bytes, data: bytes) -> None:
+        """Create a root where nothing is, or where only an interrupted creation is.
+
+        :param files: its files, and directories whose content is :data:`None`, in this order
+        :param name: the declaration, which is written last
+        :raises StoreError: the place is not empty
+        """
+
     def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
         """Return whether the directory of an object, or of a version, contains only what an interrupted run left, which
         the next one continues.
         """
+
+    def removals(self) -> Sequence[bytes]:
+        """Return the paths of objects whose removal has begun and not ended."""
 
     def changes(self, durable: bool) -> AbstractContextManager[Changes]:
         """Return changes of the root.
@@ -200,9 +217,6 @@ class Changes(Protocol):
 
         :param objects: paths where an object may be that lists it
         """
-
-    def finish_removals(self) -> Iterable[bytes]:
-        """Finish removals that interrupted runs have left, and yield the paths of the objects."""
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         """Publish an object in one step.

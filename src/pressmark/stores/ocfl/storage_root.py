@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted, quoted_path
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
@@ -71,6 +72,19 @@ class FoundInventory(NamedTuple):
     data: bytes
 
 
+def _storage_at(root: bytes) -> Storage:
+    """Return the storage of a directory, or of an address in object storage, such as ``s3://bucket/prefix``.
+
+    :raises StoreError: the address is malformed, or boto3 is not installed
+    """
+    if not is_address(root):
+        return LocalStorage(root)
+    from pressmark.buckets.address import open_bucket
+    from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage  # slow to import
+
+    return RemoteStorage(*open_bucket(root))
+
+
 def check_user(root: str | bytes, user: Mapping[str, str] | None) -> None:
     """Check the user of a version.
 
@@ -99,7 +113,7 @@ def _checked_options(
 class StorageRoot(Store):
     """An OCFL storage root: its version, its layout, and the objects in it.
 
-    :param path: its directory
+    :param path: its directory, or an address in object storage, such as ``s3://bucket/prefix``
     :param layout: a layout or its name; places the objects instead of the layout in ``ocfl_layout.json``
     :param algorithm: of new objects' digests: ``sha512`` or ``sha256``
     :param user: ``name`` and ``address`` (a URI) of the user who creates versions
@@ -133,7 +147,7 @@ class StorageRoot(Store):
     ) -> None:
         self._root = encode_path(path)
         self.root = os.fsdecode(self._root)
-        self.storage = storage or LocalStorage(self._root)
+        self.storage = storage or _storage_at(self._root)
         content_paths = _checked_options(self._root, algorithm, user, content_paths)
         layout = as_layout(layout)
         self.layout = layout
@@ -149,7 +163,8 @@ class StorageRoot(Store):
         self.user = user
         self.message = message
         self.content_paths = content_paths
-        self.durable = durable
+        # What a bucket has accepted is stored.
+        self.durable = durable and isinstance(self.storage, LocalStorage)
         self.first_objects: FirstObjects = FirstObjects(self._first_objects, _is_misplaced)
 
     @classmethod
@@ -166,7 +181,7 @@ class StorageRoot(Store):
         content_paths: Layout | str | None = None,
         durable: bool = True,
     ) -> Self:
-        """Create an empty storage root in a directory that is empty or does not exist, and open it.
+        """Create an empty storage root in a directory or prefix that is empty or does not exist, and open it.
 
         Missing directories above it are created.
 
@@ -184,7 +199,7 @@ class StorageRoot(Store):
         root = encode_path(path)
         _checked_options(root, algorithm, user, content_paths)  # before anything is created
         with store_errors(root):
-            create_root(root, chosen, version, description)
+            create_root(_storage_at(root), root, chosen, version, description)
         return cls(path, algorithm=algorithm, user=user, message=message, content_paths=content_paths, durable=durable)
 
     # --- paths --------------------------------------------------------------------------------------------------------

@@ -121,9 +121,6 @@ class LocalChanges(RunDirectory):
     def remove_leftover(self, path: bytes, objects: Sequence[bytes]) -> bool:
         return False  # leftovers are in the private directory
 
-    def finish_removals(self) -> tuple[()]:
-        return ()
-
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         target = self._storage.path(path)
         created: list[bytes] = []

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from io import FileIO
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from pressmark import _kernels
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs import durable
-from pressmark.fs.beneath import open_beneath, read_all, require_regular
+from pressmark.fs.beneath import open_beneath, read_all, real_path, require_regular
 from pressmark.fs.names import NAME_MAX, PATH_MAX, first_link, is_absent, too_long
 from pressmark.fs.trees import DirectoryEntry, Wanted, scan
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
@@ -98,6 +98,9 @@ class LocalStorage:
                 return opened.read(limit) or b""
             return read_all(opened, os.fstat(opened.fileno()).st_size)
 
+    def sources(self, files: Iterable[tuple[Key, bytes]]) -> Iterator[tuple[Key, bytes | Content]]:
+        return ((key, real_path(self.path(file))) for key, file in files)
+
     def hash_tasks(
         self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
     ) -> Iterator[tuple[Key, Outcome]]:
@@ -119,8 +122,16 @@ class LocalStorage:
     def first_link(self, path: bytes) -> bytes | None:
         return first_link(self._root, path)
 
+    def create(self, files: Mapping[bytes, bytes | None], name: bytes, data: bytes) -> None:
+        from pressmark.stores.ocfl.local.new_root import create_root  # only a new root needs it
+
+        create_root(self._root, files, name, data)
+
     def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
         return False  # objects are prepared elsewhere
+
+    def removals(self) -> tuple[()]:
+        return ()  # an object disappears by one rename
 
     def changes(self, durable: bool) -> LocalChanges:
         from pressmark.stores.ocfl.local.local_changes import LocalChanges  # not needed for reading

@@ -7,9 +7,14 @@ import re
 from collections.abc import Iterator
 
 from pressmark.buckets.bucket import Bucket, ListedKey
+from pressmark.buckets.probe import STAGING, probe
+from pressmark.errors import StoreError
 from pressmark.fs.trees import DirectoryEntry
 
-__all__ = ["DECIDED", "Location"]
+__all__ = ["DECIDED", "REMOVALS", "Location"]
+
+#: Where runs note which objects they remove.
+REMOVALS = STAGING + b"removals/"
 
 #: The inventory of a version, relative to its object.
 DECIDED = re.compile(rb"v[0-9]+/inventory\.json")
@@ -25,10 +30,24 @@ class Location:
     def __init__(self, bucket: Bucket, prefix: bytes) -> None:
         self.bucket = bucket
         self.prefix = prefix
+        self._is_fit = False
 
     def path(self, relative: bytes) -> bytes:
         where = self.prefix + relative if relative else self.prefix[:-1]
         return os.fsencode(self.bucket.url) + b"/" + where if where else os.fsencode(self.bucket.url)
+
+    def require_fit(self) -> None:
+        """Check once that the server decides between writers.
+
+        :raises StoreError: it does not
+        """
+        if self._is_fit:
+            return
+        found = probe(self.bucket, self.prefix)
+        if not found.is_safe:
+            what = "the server ignores conditions, so that writers can overwrite each other's files"
+            raise StoreError(self.path(b""), f"{what}; see pressmark store probe, and use another server")
+        self._is_fit = True
 
     def read(self, path: bytes) -> tuple[bytes, str]:
         """Return the content of a file, and its token."""
@@ -48,7 +67,7 @@ class Location:
 
     def names(self, directory: bytes) -> list[bytes]:
         """Return the paths of all files below a directory, relative to it."""
-        top = directory + b"/"
+        top = directory + b"/" if directory else b""
         return [one.key[len(self.prefix) + len(top) :] for one in self.listed(top)]
 
     def entries(self, directory: bytes) -> Iterator[DirectoryEntry]:
@@ -72,8 +91,13 @@ class Location:
         return not path or any(True for _ in self.listed(path + b"/", 1))
 
     def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
-        """Return whether the directory of an object, or of a version, has only content that no inventory lists."""
-        names = self.names(path + b"/" + version if version else path)
+        """Return whether the directory of an object, or of a version, has only content that no inventory lists, and
+        that Pressmark has written.
+        """
+        top = path + b"/" + version if version else path
+        names = self.names(top)
         if version:
-            return bool(names) and b"inventory.json" not in names
-        return bool(names) and all(_IN_VERSION.match(name) and not DECIDED.fullmatch(name) for name in names)
+            is_left = bool(names) and b"inventory.json" not in names
+        else:
+            is_left = bool(names) and all(_IN_VERSION.match(name) and not DECIDED.fullmatch(name) for name in names)
+        return is_left and all(self.bucket.head(self.prefix + top + b"/" + name).is_ours for name in names)

@@ -19,7 +19,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import count, groupby
@@ -36,7 +36,7 @@ from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import Copier, SourceCopy
-from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, WORK_DIRECTORY, declaration
+from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
@@ -47,7 +47,7 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
-from pressmark.stores.ocfl.remote.location import DECIDED, Location
+from pressmark.stores.ocfl.remote.location import DECIDED, REMOVALS, Location
 from pressmark.stores.ocfl.remote.upload import PART, PartsUpload
 from pressmark.threads import resolve_threads
 
@@ -62,8 +62,6 @@ FRESH = 12 * 3600.0
 TRIES = 100
 # A run that removes an object says so more often.
 ALIVE = 3600.0
-#: Where runs note which objects they remove.
-REMOVALS = EXTENSIONS + b"/" + WORK_DIRECTORY + b"/removals/"
 _IN_VERSION = re.compile(rb"v[0-9]+/")
 
 
@@ -116,6 +114,7 @@ class RemoteChanges:
         self.path = b""
 
     def __enter__(self) -> Self:
+        self._location.require_fit()
         self.path = os.fsencode(tempfile.mkdtemp(prefix="pressmark-"))
         self._pool = ThreadPoolExecutor(REQUESTS, "pressmark-send")
         self._parts = ThreadPoolExecutor(REQUESTS, "pressmark-part")
@@ -363,10 +362,10 @@ class RemoteChanges:
                 raise FileNotFoundError(errno.ENOENT, "a file of the new version is missing", where)
             # Of losers, and of objects that were removed.
             own = {version + b"/" + _INVENTORY, version + b"/" + sidecar, *_contents(document)}
-            foreign = [name for name in sorted(names - own) if is_new and _IN_VERSION.match(name)]
-            foreign += [name for name in sorted(names - own) if not is_new and name.startswith(version + b"/")]
+            left = [name for name in sorted(names - own) if _IN_VERSION.match(name)]
+            foreign = [path + b"/" + name for name in left if is_new or name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
-                self._delete([self._location.prefix + path + b"/" + name for name in foreign])
+                self._delete([self._location.prefix + one for one in foreign if self._is_ours([one])])
         self._put_same(path + b"/" + version + b"/" + sidecar, line)
         if not is_new:
             self._publish_inventory(path, data)
@@ -382,11 +381,9 @@ class RemoteChanges:
             self._bucket.put(self._location.prefix + path, data, digests=_digests_of(data))
 
     def recover(self, path: bytes) -> bool:
-        """Finish the newest version of an object that an interrupted run has decided, and return whether there was one;
-        or finish the removal of the object.
+        """Finish what an interrupted run has decided; see :class:`pressmark.stores.ocfl.storage.Changes`.
 
-        :raises FileNotFoundError: a file of the version is missing
-        :raises SourceError: of kind ``changed``: another run is removing the object
+        A new object is published. Of a version, the sidecar is written; then the rules of unfinished versions apply.
         """
         if self._finish_removal(path):
             return True
@@ -395,21 +392,27 @@ class RemoteChanges:
         if not decided:
             return False
         newest = max(decided, key=lambda name: int(name[1 : name.index(b"/")]))
-        data, _token = self._location.read(path + b"/" + newest)
+        is_new = _INVENTORY not in names or not any(name.startswith(OBJECT) for name in names)
         try:
+            data, _token = self._location.read(path + b"/" + newest)
             document = read_inventory(data)
             sidecar, line = _sidecar(document, data)
+            beside = newest.removesuffix(_INVENTORY) + sidecar
             if inventory_errors(document) or encode_fs(document["head"]) + b"/" + _INVENTORY != newest:
                 return False
         except (InventoryError, KeyError, TypeError):
             return False
-        is_new = _INVENTORY not in names or not any(name.startswith(OBJECT) for name in names)
-        if not is_new and self._location.read(path + b"/" + _INVENTORY)[0] == data:
-            with suppress(FileNotFoundError):
-                if self._location.read(path + b"/" + sidecar)[0] == line:
-                    return False
-        self._finish(path, data, is_new=is_new)
+        if not (is_new or beside not in names) or not self._is_ours([path + b"/" + newest]):
+            return False
+        if is_new:
+            self._finish(path, data, is_new=True)
+        else:
+            self._put_same(path + b"/" + beside, line)
         return True
+
+    def _is_ours(self, paths: Iterable[bytes]) -> bool:
+        """Return whether Pressmark has written all of these files."""
+        return all(self._bucket.head(self._location.prefix + path).is_ours for path in paths)
 
     def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
         prepared = self._prepared[new]
@@ -518,14 +521,6 @@ class RemoteChanges:
             raise SourceError("changed", what)
         self._remove(path)
         return True
-
-    def finish_removals(self) -> Iterator[bytes]:
-        """Finish removals that interrupted runs have left, and yield the paths of the objects."""
-        for one in list(self._location.listed(REMOVALS)):
-            path, _token = self._location.read(one.key[len(self._location.prefix) :])
-            with suppress(SourceError):
-                if self._finish_removal(path):
-                    yield path
 
     def remove_leftover(self, path: bytes, objects: Sequence[bytes]) -> bool:
         """Remove a file, or the files below a directory; see :class:`pressmark.stores.ocfl.storage.Changes`.

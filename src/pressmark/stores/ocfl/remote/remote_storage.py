@@ -10,8 +10,8 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 from pressmark import _kernels
 from pressmark.buckets.bucket import MAX_KEY, Bucket, Download, KeyChangedError, KeyStatus, ListedKey
 from pressmark.buckets.requests import in_order
-from pressmark.errors import quoted
+from pressmark.errors import StoreError, quoted, quoted_path
 from pressmark.fixity.hasher import transfer_content
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome
 from pressmark.fs.file_errors import kind_of_error
 from pressmark.fs.names import NAME_MAX, decode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
-from pressmark.stores.ocfl.remote.location import Location
+from pressmark.stores.ocfl.remote.location import REMOVALS, Location
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ __all__ = ["RemoteFile", "RemoteStorage"]
 Key = TypeVar("Key")
 # Bytes of a file that one request reads: a connection that breaks costs at most as much.
 RANGE = 1 << 26
+# Files that are read ahead are read whole, if they are not larger.
+SMALL = 1 << 20
 # A broken connection is opened again so often.
 TRIES = 5
 _FIRST_DIRECTORIES = 5_000
@@ -133,6 +135,17 @@ class RemoteStorage:
         with RemoteFile(self.bucket, self.prefix + file, limit if limit > 0 else None) as opened:
             return opened.readall()
 
+    def sources(self, files: Iterable[tuple[Key, bytes]]) -> Iterator[tuple[Key, bytes | Content]]:
+        def source(task: tuple[Key, bytes]) -> tuple[Key, Content]:
+            key, file = task
+            opened = RemoteFile(self.bucket, self.prefix + file)
+            if opened.status.size > SMALL:
+                return key, Content(opened, self.path(file))
+            with opened:
+                return key, Content(opened.readall(), self.path(file))
+
+        return in_order(source, files)
+
     def hash_tasks(
         self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
     ) -> Iterator[tuple[Key, Outcome]]:
@@ -209,7 +222,23 @@ class RemoteStorage:
             after = None if done else page.after
         return found
 
+    # --- create -------------------------------------------------------------------------------------------------------
+
+    def create(self, files: Mapping[bytes, bytes | None], name: bytes, data: bytes) -> None:
+        foreign = next((one for one in self.location.names(b"") if one not in files), None)
+        if foreign is not None:
+            what = f"the prefix contains {quoted_path(foreign)}; specify an empty or new prefix"
+            raise StoreError(self.path(b""), what)
+        with self.changes(True):  # finds out whether the server is fit
+            for file, content in (*files.items(), (name, data)):
+                if content is not None:
+                    with suppress(FileExistsError):
+                        self.bucket.put(self.prefix + file, content)
+
     # --- change -------------------------------------------------------------------------------------------------------
+
+    def removals(self) -> list[bytes]:
+        return [self.location.read(REMOVALS + name)[0] for name in self.location.names(REMOVALS[:-1])]
 
     def changes(self, durable: bool) -> RemoteChanges:
         from pressmark.stores.ocfl.remote.remote_changes import RemoteChanges  # not needed for reading

@@ -177,8 +177,8 @@ class NextVersion:
             raise self._improper(why)
         if self._irregularity() is None:
             return
-        if not self._publishing.recover(self.path):
-            finish_version(self._root, self._publishing, self.path)
+        self._publishing.recover(self.path)
+        finish_version(self._root, self._publishing, self.path)
         with self._publishing.lock():
             if not self._is_as_found():
                 raise self._changed()
