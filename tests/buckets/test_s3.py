@@ -17,6 +17,7 @@ from pressmark.buckets.s3 import S3Bucket
 from pressmark.errors import StoreError
 
 from .proxy import Answer, Proxy, Request, error
+from .servers import free_port
 
 Planned = tuple[S3Bucket, Proxy]
 MODIFIED = "Sun, 29 Nov 2026 10:00:00 GMT"
@@ -305,7 +306,7 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch, planned: Planned) -> No
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     bucket = S3Bucket("books", endpoint=proxy.endpoint)
-    with pytest.raises(PermissionError, match="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"):
+    with pytest.raises(PermissionError, match="no credentials: Unable to locate credentials; set AWS_ACCESS_KEY_ID"):
         bucket.list(b"")
     assert proxy.requests == []
 
@@ -359,6 +360,33 @@ def test_keys_are_checked_before_any_request(planned: Planned) -> None:
         with pytest.raises(OSError, match="not UTF-8"):
             listed()
     assert proxy.requests == []
+
+
+def test_no_connection(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a server, the message has the reason of the system."""
+    monkeypatch.setattr("pressmark.buckets.s3.FIRST_WAIT", 0.001)
+    endpoint = f"http://127.0.0.1:{free_port()}"
+    bucket = S3Bucket("books", endpoint=endpoint)
+    reason = f"no connection to {endpoint}: Connection refused; check the endpoint and the network"
+    with pytest.raises(ConnectionError, match=reason):
+        bucket.list(b"")
+    assert bucket.requests == 6
+
+
+def test_no_encryption(planned: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate that is wrong stays wrong."""
+    _bucket, proxy = planned
+    bucket = S3Bucket("books", endpoint=proxy.endpoint.replace("http:", "https:"))
+    with pytest.raises(ConnectionError, match=r"no connection to https://127\.0\.0\.1:.*; set AWS_CA_BUNDLE"):
+        bucket.list(b"")
+    assert bucket.requests == 1
+
+
+def test_a_name_that_no_bucket_has(aws: None) -> None:
+    """boto3 checks names of buckets."""
+    with pytest.raises(OSError, match="Invalid bucket name") as caught:
+        S3Bucket("a b", endpoint="http://127.0.0.1:1").list(b"")
+    assert caught.value.errno == errno.EINVAL
 
 
 def test_a_malformed_endpoint(aws: None) -> None:

@@ -403,14 +403,16 @@ class S3Bucket:
 
     def _of_connection(self, error: Exception) -> OSError:
         errors = self._errors
+        if isinstance(error, errors.ParamValidationError):
+            return OSError(errno.EINVAL, _line(error), self.url)
         if isinstance(error, errors.ConnectTimeoutError | errors.ReadTimeoutError):
             reason = f"{self._endpoint} does not answer; check the endpoint and the network"
             return TimeoutError(errno.ETIMEDOUT, reason, self.url)
         if isinstance(error, self._broken):
-            reason = f"no connection to {self._endpoint}: {_line(error)}; check the endpoint and the network"
+            advice = "set AWS_CA_BUNDLE" if isinstance(error, errors.SSLError) else "check the endpoint and the network"
+            reason = f"no connection to {self._endpoint}: {_innermost(error)}; {advice}"
             return ConnectionError(errno.ECONNRESET, reason, self.url)
-        # The others are about credentials and settings.
-        return PermissionError(errno.EACCES, f"{_line(error)}; {_SIGN_IN}", self.url)
+        return PermissionError(errno.EACCES, f"no credentials: {_line(error)}; {_SIGN_IN}", self.url)
 
 
 class _NoUpload(FileNotFoundError):
@@ -459,7 +461,7 @@ class _Download:
         try:
             data: bytes = self._body.read(None if size < 0 else size)
         except (self._bucket._errors.BotoCoreError, HTTPError, OSError) as error:
-            reason = f"the connection was lost while the content was read ({_line(error)}); try again"
+            reason = f"the connection was lost while the content was read: {_innermost(error)}; try again"
             raise ConnectionError(errno.ECONNRESET, reason, self._key) from error
         with self._bucket._lock:
             self._bucket.received += len(data)
@@ -546,3 +548,10 @@ def _hex(value: str) -> str:
 def _line(error: object) -> str:
     """Return a message as a part of a line."""
     return " ".join(str(error).split()).rstrip(".")
+
+
+def _innermost(error: BaseException) -> str:
+    """Return the message of the error that caused the others."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return (isinstance(error, OSError) and error.strerror) or _line(error)
