@@ -193,8 +193,9 @@ def test_an_error_for_one_of_many_keys(planned: tuple[S3Bucket, Proxy]) -> None:
         f"<DeleteResult>{listed.format(code)}</DeleteResult>".encode() for code in ("InternalError", "AccessDenied")
     ]
     proxy.plan = lambda request: Answer(200, answers[request.number - 1])
-    with pytest.raises(PermissionError, match="access denied"):
+    with pytest.raises(PermissionError, match="access denied") as caught:
         bucket.delete([b"a", b"b"])
+    assert caught.value.filename == b"b"
     assert len(proxy.requests) == 2
     assert {"content-md5", "x-amz-checksum-crc32"} <= {name.lower() for name in proxy.requests[0].headers}
 

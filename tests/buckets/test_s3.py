@@ -335,7 +335,15 @@ def test_a_missing_bucket(planned: Planned) -> None:
     """A missing bucket is no missing key."""
     bucket, proxy = planned
     proxy.plan = lambda _request: error(404, "NoSuchBucket")
-    for call in (lambda: bucket.put(b"a", b"", over="t"), lambda: bucket.list(b""), lambda: bucket.get(b"a")):
+    for call in (
+        lambda: bucket.put(b"a", b"", over="t"),
+        lambda: bucket.list(b""),
+        lambda: bucket.get(b"a"),
+        lambda: bucket.delete([b"a"]),
+        lambda: bucket.delete([b"a", b"b"]),
+        lambda: bucket.abort(b"a", "u"),
+        lambda: bucket.complete(b"a", "u", []),
+    ):
         with pytest.raises(FileNotFoundError, match="bucket not found; check its name and the endpoint"):
             call()
 

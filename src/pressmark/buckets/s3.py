@@ -111,43 +111,25 @@ class S3Bucket:
         self._errors = exceptions
         # Of a connection, or of an answer that breaks off.
         self._broken = (exceptions.ConnectionError, exceptions.HTTPClientError, ResponseParserError, OSError)
-        options: dict[str, Any] = {
-            "connect_timeout": min(timeout, CONNECT_TIMEOUT),
-            "read_timeout": timeout,
-            "max_pool_connections": connections,
-            "tcp_keepalive": True,
-            "retries": {"total_max_attempts": 1, "mode": "standard"},
-            "request_checksum_calculation": "when_required",
-            "response_checksum_validation": "when_required",
-            "user_agent_extra": f"pressmark/{__version__}",
-        }
         try:
-            core = Session(profile=profile)
-            session = boto3.Session(botocore_session=core, region_name=region)
-            client = self._client(session, endpoint, options)
+            settings = Session(profile=profile)
+            session = boto3.Session(botocore_session=settings, region_name=region)
+            s3 = _client(session, endpoint, timeout, connections)
+            style = (settings.get_scoped_config().get("s3") or {}).get("addressing_style")
             # Few servers other than Amazon's have a host name for each bucket.
-            if ".amazonaws." not in client.meta.endpoint_url:
-                style = core.get_scoped_config().get("s3") or {}
-                if "addressing_style" not in style:
-                    client.close()
-                    client = self._client(session, endpoint, {**options, "s3": {"addressing_style": "path"}})
+            if ".amazonaws." not in s3.meta.endpoint_url and style is None:
+                s3.close()
+                s3 = _client(session, endpoint, timeout, connections, s3={"addressing_style": "path"})
         except exceptions.ProfileNotFound:
-            reason = (
-                f"profile {profile or os.environ.get('AWS_PROFILE')!r} not found; set AWS_PROFILE to one that exists"
-            )
+            named = profile or os.environ.get("AWS_PROFILE")
+            reason = f"profile {named!r} not found; set AWS_PROFILE to one that exists"
             raise PermissionError(errno.EACCES, reason, self.url) from None
         except (exceptions.BotoCoreError, ValueError) as error:
             raise StoreError(self.url, _line(error)) from None
-        self._s3 = client
-        self._endpoint: str = client.meta.endpoint_url
-        client.meta.events.register("before-send.s3", self._before_send)
-        client.meta.events.register("before-sign.s3.DeleteObjects", _add_md5)
-
-    @staticmethod
-    def _client(session: Any, endpoint: str | None, options: Mapping[str, Any]) -> Any:
-        from botocore.config import Config
-
-        return session.client("s3", endpoint_url=endpoint, config=Config(**options))
+        s3.meta.events.register("before-send.s3", self._before_send)
+        s3.meta.events.register("before-sign.s3.DeleteObjects", _add_md5)
+        self._s3 = s3
+        self._endpoint: str = s3.meta.endpoint_url
 
     def close(self) -> None:
         """Close the connections."""
@@ -251,7 +233,7 @@ class S3Bucket:
             for one in parts
         ]
         token = None
-        with suppress(_NoUpload):  # also if the answer to a first request was lost
+        with suppress(_Missing):  # also if the answer to a first request was lost
             answer = self._call(
                 "complete_multipart_upload",
                 key,
@@ -265,7 +247,7 @@ class S3Bucket:
         # If the key exists, versitygw reports success for an upload that does not.
         try:
             found = self.head(key).token
-        except FileNotFoundError:
+        except _Missing:
             raise FileNotFoundError(errno.ENOENT, "no such upload", key) from None
         if found != token:
             raise FileExistsError(errno.EEXIST, "the key exists", key) if over == NEW else KeyChangedError(key)
@@ -284,7 +266,7 @@ class S3Bucket:
             more = {"PartNumberMarker": answer["NextPartNumberMarker"]}
 
     def abort(self, key: bytes, upload: str) -> None:
-        with suppress(FileNotFoundError):
+        with suppress(_Missing):
             self._call("abort_multipart_upload", key, Key=key_text(key), UploadId=upload)
 
     def uploads(self, prefix: bytes) -> Iterator[Upload]:
@@ -298,10 +280,8 @@ class S3Bucket:
                     yield Upload(key, one["UploadId"], one["Initiated"].timestamp())
             if not answer.get("IsTruncated"):
                 return
-            more = {
-                "KeyMarker": decoded(answer["NextKeyMarker"]).decode(),
-                "UploadIdMarker": answer["NextUploadIdMarker"],
-            }
+            marker = answer.get("NextUploadIdMarker", "")
+            more = {"KeyMarker": decoded(answer["NextKeyMarker"]).decode(), "UploadIdMarker": marker}
 
     def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
         answer = self._call(
@@ -319,7 +299,7 @@ class S3Bucket:
         # Control characters cannot be written in the list of a request.
         lone = {key for key in keys if len(keys) == 1 or min(key, default=0) < 0x20}
         for key in lone:
-            with suppress(FileNotFoundError):
+            with suppress(_Missing):
                 self._call("delete_object", key, Key=key_text(key), **_if_match(token))
         texts = [key_text(key) for key in keys if key not in lone]
         for at in range(0, len(texts), REMOVALS):
@@ -343,7 +323,9 @@ class S3Bucket:
         :param over: the condition of a request that writes
         :param data: the content
         """
-        for attempt in range(1, TRIES + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             if data is not None:
                 parameters["Body"] = bytes(data) if len(data) < BLOCKWISE else _Blocks(data)
                 with self._lock:
@@ -357,7 +339,6 @@ class S3Bucket:
                 if attempt == TRIES or not self._is_temporary(error):
                     raise self._translated(error, key, over) from error
             time.sleep(FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1))
-        raise AssertionError
 
     def _before_send(self, **_details: object) -> None:
         with self._lock:
@@ -376,17 +357,18 @@ class S3Bucket:
         if not isinstance(error, self._errors.ClientError):
             return self._of_connection(error)
         code, status = _code(error)
+        key = key or error.response["Error"].get("Key", "").encode()
         if code in _DENIED:
             return PermissionError(errno.EACCES, _DENIED[code], self.url)
         if code == "NoSuchBucket":
             return FileNotFoundError(errno.ENOENT, "bucket not found; check its name and the endpoint", self.url)
         if code == "NoSuchUpload":
-            return _NoUpload(errno.ENOENT, "no such upload", key)
+            return _Missing(errno.ENOENT, "no such upload", key)
         if status == 412:
             return FileExistsError(errno.EEXIST, "the key exists", key) if over == NEW else KeyChangedError(key)
         if status == 404:
             if over in (NEW, ANY):
-                return FileNotFoundError(errno.ENOENT, "no such key", key)
+                return _Missing(errno.ENOENT, "no such key", key)
             return KeyChangedError(key)
         if status == 416:
             return _BeyondEnd(errno.EINVAL, "no such range", key)
@@ -415,8 +397,8 @@ class S3Bucket:
         return PermissionError(errno.EACCES, f"no credentials: {_line(error)}; {_SIGN_IN}", self.url)
 
 
-class _NoUpload(FileNotFoundError):
-    """An upload does not exist."""
+class _Missing(FileNotFoundError):
+    """A key or an upload does not exist."""
 
 
 class _BeyondEnd(OSError):
@@ -470,6 +452,24 @@ class _Download:
     def close(self) -> None:
         if self._body is not None:
             self._body.close()
+
+
+def _client(session: Any, endpoint: str | None, timeout: float, connections: int, **more: Any) -> Any:
+    """Return a client of boto3 that repeats no request and sends no checksum by itself."""
+    from botocore.config import Config
+
+    config = Config(
+        connect_timeout=min(timeout, CONNECT_TIMEOUT),
+        read_timeout=timeout,
+        max_pool_connections=connections,
+        tcp_keepalive=True,
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        user_agent_extra=f"pressmark/{__version__}",
+        **more,
+    )
+    return session.client("s3", endpoint_url=endpoint, config=config)
 
 
 def _add_md5(request: Any, **_details: object) -> None:
