@@ -14,6 +14,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from hashlib import md5, sha256
 from itertools import pairwise
@@ -113,6 +114,8 @@ class S3Bucket:
         self._broken = (exceptions.ConnectionError, exceptions.HTTPClientError, ResponseParserError, OSError)
         try:
             settings = Session(profile=profile)
+            # The parser of boto3 takes three quarters of the time of a listing.
+            settings.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
             session = boto3.Session(botocore_session=settings, region_name=region)
             s3 = _client(session, endpoint, timeout, connections)
             style = (settings.get_scoped_config().get("s3") or {}).get("addressing_style")
@@ -528,6 +531,16 @@ def _status(answer: Mapping[str, Any], size: int) -> KeyStatus:
     modified = answer["LastModified"].timestamp()
     is_ours = "pressmark" in answer.get("Metadata", {})
     return KeyStatus(size, _token(answer), modified, storage_class, digests, is_archived, is_ours)
+
+
+def _time(text: Any) -> Any:
+    """Parse a time: of a listing, or of a header."""
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        from botocore.utils import parse_timestamp
+
+        return parse_timestamp(text)
 
 
 def _decoder(answer: Mapping[str, Any]) -> Any:
