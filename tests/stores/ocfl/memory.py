@@ -95,6 +95,8 @@ class Files:
 class MemoryStorage:
     """A :class:`~pressmark.stores.ocfl.storage.Storage` in memory."""
 
+    siblings = 64
+
     def __init__(self, files: Files | None = None, inside: bytes = b"") -> None:
         self.files = files or Files()
         self._inside = inside

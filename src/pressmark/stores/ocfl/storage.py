@@ -43,7 +43,11 @@ class Storage(Reader, Protocol):
 
     All paths are bytes with ``/``, relative to the root; ``b""`` is the root itself. Symbolic links are not followed,
     because OCFL allows none (E090). Every method raises :class:`OSError` if the storage refuses the operation.
+
+    :cvar siblings: how many directories in a directory a walk reads in one call of :meth:`trees`
     """
+
+    siblings: int
 
     def below(self, path: bytes) -> Storage:
         """Return the storage of one directory."""

@@ -39,7 +39,6 @@ Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], lis
 InPlace = Callable[[Sequence[str], Sequence[str]], bool]
 
 T = TypeVar("T")
-SIBLINGS = 64  # directories submitted together
 BUDGET = 1024  # directories that a thread reads before it returns the rest: a few milliseconds
 AHEAD = 4096  # results that wait for those before them, until no more work is submitted
 _INVENTORY = encode_fs(INVENTORY)
@@ -55,16 +54,18 @@ class _Group(NamedTuple):
     :ivar names: their names
     :ivar start: index of the first one that is not done
     :ivar inside: the object that contains them
+    :ivar together: how many are read in a call
     """
 
     directory: bytes
     names: Sequence[bytes]
     start: int
     inside: bytes | None
+    together: int
 
     def cut(self, threads: int) -> tuple[_Group, _Group | None]:
         """Return the group, of which a call reads the first names, and a group of the names after those."""
-        end = self.start + SIBLINGS
+        end = self.start + self.together
         return self, self._replace(start=end) if end < len(self.names) else None
 
 
@@ -131,12 +132,15 @@ class Walk(Generic[T]):
         for run in ordered_tree(_runs(self._top()), self._expand, threads=self._threads, ahead=AHEAD):
             yield from run
 
+    def _group(self, directory: bytes, names: Sequence[bytes], start: int = 0, inside: bytes | None = None) -> _Group:
+        return _Group(directory, names, start, inside, self._storage.siblings)
+
     # --- one unit of work -----------------------------------------------------------------------------------------
 
     def _expand(self, group: _Group) -> list[list[T | Problem] | _Group]:
         """Read a few directories of a group and everything below them; return the results in order."""
         out: list[T | Problem | _Group] = []
-        names = group.names[group.start : group.start + SIBLINGS]
+        names = group.names[group.start : group.start + group.together]
         self._siblings(group.directory, names, group.inside, out, self._budget, 0)
         finished = iter(self._finish([item for item in out if not isinstance(item, (Problem, _Group))]))
         return _runs([item if isinstance(item, (Problem, _Group)) else next(finished) for item in out])
@@ -157,7 +161,7 @@ class Walk(Generic[T]):
             return self._batch(self._reads, directory, names, out, budget, depth)
         for number, name in enumerate(names):
             if budget <= 0 or depth > DEPTH:
-                out.append(_Group(directory, names, number, inside))
+                out.append(self._group(directory, names, number, inside))
                 break
             budget = self._directory(directory + b"/" + name if directory else name, inside, out, budget - 1, depth)
         return budget
@@ -180,14 +184,14 @@ class Walk(Generic[T]):
                 below = [name for name in names_inside if not is_object_directory(name)]
                 budget = self._object(found, below, out, budget, depth)
             elif tree.state == "rest":
-                out.append(_Group(path, cast("list[bytes]", [*tree.directories]), 0, None))
+                out.append(self._group(path.rstrip(b"/"), cast("list[bytes]", [*tree.directories])))
             elif budget > 0 and depth <= DEPTH:
                 budget = self._directory(path, None, out, budget - 1, depth)
             else:
                 above, name = os.path.split(path)
-                out.append(_Group(above, [name], 0, None))
+                out.append(self._group(above, [name]))
         if batch.begun < len(names):
-            out.append(_Group(directory, names, batch.begun, None))
+            out.append(self._group(directory, names, batch.begun))
             return 0
         return budget
 
@@ -324,7 +328,7 @@ class Walk(Generic[T]):
     def _top(self) -> list[T | Problem | _Group]:
         """Return the entries of the root."""
         if self._names is not None:
-            return [_Group(b"", self._names, 0, None)] if self._names else []
+            return [self._group(b"", self._names)] if self._names else []
         entries = self._scan(b"")
         out: list[T | Problem | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
@@ -332,7 +336,7 @@ class Walk(Generic[T]):
             out.append(problem("declaration-unknown", b"", what, code="E003"))
         folders = [name for name in self._folders(b"", entries, out) if name != EXTENSIONS]
         if folders:
-            out.append(_Group(b"", folders, 0, None))
+            out.append(self._group(b"", folders))
         return out
 
 

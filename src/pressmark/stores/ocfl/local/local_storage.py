@@ -43,6 +43,8 @@ class LocalStorage:
     :param path: path of the root in it
     """
 
+    siblings = 64
+
     def __init__(self, base: bytes, path: bytes = b"") -> None:
         self._base = base
         self._inside = os.path.join(path, b"")

@@ -57,9 +57,13 @@ class Location:
         finally:
             found.close()
 
-    def listed(self, path: bytes, limit: int | None = None) -> Iterator[ListedKey]:
-        """Yield the keys whose path begins with ``path``, in the order of their bytes; at most ``limit``."""
-        after: bytes | None = b""
+    def listed(self, path: bytes, limit: int | None = None, *, start: bytes = b"") -> Iterator[ListedKey]:
+        """Yield the keys whose path begins with ``path``, in the order of their bytes.
+
+        :param limit: at most so many
+        :param start: the end of a path from which on they are listed
+        """
+        after: bytes | None = self.prefix + path + start if start else b""
         while after is not None:
             page = self.bucket.list(self.prefix + path, after=after, limit=limit or 1000)
             yield from page.keys
@@ -80,14 +84,22 @@ class Location:
             yield from (DirectoryEntry(one[len(prefix) : -1], "directory", False) for one in page.directories)
             after = page.after
 
+    def find(self, path: bytes) -> ListedKey | None:
+        """Return the file with a path, or the first one below it; :data:`None` if there is neither."""
+        for start in (path, path + b"/"):
+            first = next(self.listed(start, 1), None)
+            # The first key that begins with the path is the path itself, if there is such a key.
+            if first is None or first.key == self.prefix + path or first.key.startswith(self.prefix + path + b"/"):
+                return first
+        return None
+
     def file(self, path: bytes) -> ListedKey | None:
         """Return the file with exactly this path."""
-        # The first key that begins with the path is the path itself, if there is such a key.
-        first = next(self.listed(path, 1), None) if path else None
+        first = self.find(path) if path else None
         return first if first is not None and first.key == self.prefix + path else None
 
     def is_directory(self, path: bytes) -> bool:
-        """Return whether a key is below a path."""
+        """Return whether a file is below a path."""
         return not path or any(True for _ in self.listed(path + b"/", 1))
 
     def is_leftover(self, path: bytes, version: bytes = b"") -> bool:

@@ -7,6 +7,7 @@ place of the inode number in a status, so that two versions of a file differ.
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import stat
@@ -23,8 +24,9 @@ from pressmark.errors import StoreError, quoted, quoted_path
 from pressmark.fixity.hasher import transfer_content
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome
 from pressmark.fs.file_errors import kind_of_error
-from pressmark.fs.names import NAME_MAX, decode_fs
+from pressmark.fs.names import NAME_MAX, decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
+from pressmark.stores.ocfl.inventory import ALGORITHMS, sidecar_bytes
 from pressmark.stores.ocfl.remote.location import REMOVALS, Location
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 
@@ -38,15 +40,12 @@ Key = TypeVar("Key")
 RANGE = 1 << 26
 # Files that are read ahead are read whole, if they are not larger.
 SMALL = 1 << 20
+# Keys that are listed in one call, before the rest is left to the next.
+MANY = 20_000
 # A broken connection is opened again so often.
 TRIES = 5
 _FIRST_DIRECTORIES = 5_000
-_WANTED: dict[Reads, tuple[bytes, ...]] = {
-    "paths": (),
-    "ids": (b"inventory.json",),
-    "rules": (b"0=", b"inventory.json"),
-    "content": (b"0=", b"inventory.json"),
-}
+_ALGORITHMS = frozenset(map(encode_fs, ALGORITHMS))
 
 
 class RemoteStorage:
@@ -54,6 +53,9 @@ class RemoteStorage:
 
     :param prefix: the beginning of its keys; empty, or with ``/`` at its end
     """
+
+    # A listing has a thousand keys.
+    siblings = 512
 
     def __init__(self, bucket: Bucket, prefix: bytes = b"") -> None:
         self.bucket = bucket
@@ -80,13 +82,13 @@ class RemoteStorage:
         return sorted(islice(names, _FIRST_DIRECTORIES))
 
     def exists(self, path: bytes) -> bool:
-        return self.location.file(path) is not None or self.location.is_directory(path)
+        return not path or self.location.find(path) is not None
 
     def status(self, path: bytes) -> os.stat_result:
-        found = self.location.file(path)
-        if found is not None:
+        found = self.location.find(path) if path else None
+        if found is not None and found.key == self.prefix + path:
             return _status(found)
-        if self.location.is_directory(path):
+        if not path or found is not None:
             return os.stat_result((stat.S_IFDIR | 0o755, 0, 1, 1, 0, 0, 0, 0, 0, 0))
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
 
@@ -172,19 +174,20 @@ class RemoteStorage:
         budget: int = UNLIMITED,
     ) -> _kernels.active.TreeBatch:
         above = directory + b"/" if directory else b""
-        below: dict[bytes, list[ListedKey]] = {}
         if marker:
             below = self._siblings(above, names)
         else:
-            below = dict(in_order(lambda name: (name, list(self.location.listed(above + name + b"/"))), names))
+            found = in_order(lambda name: (name, list(self.location.listed(above + name + b"/"))), names)
+            below = {name: keys for name, keys in found if len(names) == 1 or len(keys) <= MANY}
+            below = {name: below.get(name) for name in names}
         trees: list[Tree] = []
         files: list[ListedKey] = []
         wanted: list[bool] = []
         for name, keys in below.items():
-            tops = _tops(keys, len(self.prefix + above), marker) if marker else [name]
-            is_odd = tops is None or (clashes and len({one.lower() for one in tops}) < len(tops))
+            tops = [name] if not marker else None if keys is None else _tops(keys, len(self.prefix + above), marker)
+            is_odd = keys is None or tops is None or (clashes and len({one.lower() for one in tops}) < len(tops))
             if is_odd or not keys or tops is None:
-                trees.append(_odd(name, "odd" if keys or marker else "unreadable"))
+                trees.append(_odd(name, "odd" if marker or keys is None else "unreadable"))
                 continue
             for top in tops:
                 start = self.prefix + above + top + b"/"
@@ -194,32 +197,71 @@ class RemoteStorage:
                 if tree.state == "whole":
                     files += inside
                     wanted += [_is_wanted(one.key[len(start) :], reads) for one in inside]
-        read = in_order(lambda one: self._content(one[0], reads) if one[1] else None, zip(files, wanted, strict=True))
-        batch = _kernels.active.TreeBatch.of(trees, list(read), [one.size for one in files])
-        return batch
+        contents = self._contents([one for one, is_wanted in zip(files, wanted, strict=True) if is_wanted], reads)
+        if left := dict.fromkeys(names[len(below) :], 0):
+            trees.append(Tree(b"", "rest", 0, 0, 0, 0, 0, {}, left, [], [], []))
+        return _kernels.active.TreeBatch.of(
+            trees, [contents.get(one.key) for one in files], [one.size for one in files]
+        )
+
+    def _contents(self, files: list[ListedKey], reads: Reads) -> dict[bytes, bytes]:
+        """Return the contents of listed files, or their beginnings; not of those that cannot be read as listed.
+
+        Files with equal tokens and sizes are equal, and read once: an inventory and its copy, a declaration. A sidecar
+        whose token is the MD5 digest of what it must contain is not read.
+        """
+        found: dict[tuple[str, int], bytes | None] = {}
+        contents: dict[bytes, bytes] = {}
+        for some in ([one for one in files if not _is_sidecar(one)], [one for one in files if _is_sidecar(one)]):
+            for one in some:
+                inventory, _, algorithm = one.key.rpartition(b".")
+                if _is_sidecar(one) and inventory in contents and algorithm in _ALGORITHMS:
+                    line = sidecar_bytes(_hexdigest(decode_fs(algorithm), contents[inventory]))
+                    if hashlib.md5(line, usedforsecurity=False).hexdigest() == one.token:
+                        found[one.token, one.size] = line
+            unread = list({(one.token, one.size): one for one in some if (one.token, one.size) not in found}.values())
+            for one, content in zip(unread, in_order(lambda one: self._content(one, reads), unread), strict=True):
+                found[one.token, one.size] = content
+            for one in some:
+                content = found[one.token, one.size]
+                if content is not None:
+                    contents[one.key] = content
+        return contents
 
     def _content(self, one: ListedKey, reads: Reads) -> bytes | None:
-        """Return the content of a listed file, or its beginning; :data:`None` if it cannot be read as listed."""
         try:
             with RemoteFile(self.bucket, one.key, HEAD if reads == "ids" else None, one.token) as opened:
                 return opened.readall()
         except OSError:
             return None
 
-    def _siblings(self, above: bytes, names: Sequence[bytes]) -> dict[bytes, list[ListedKey]]:
-        """Return the keys below each of consecutive names in a directory, from one listing."""
-        found: dict[bytes, list[ListedKey]] = {name: [] for name in names}
+    def _siblings(self, above: bytes, names: Sequence[bytes]) -> dict[bytes, list[ListedKey] | None]:
+        """Return the keys below the first of consecutive names in a directory, from one listing; :data:`None` for a
+        name with too many keys, unless they are of one object.
+        """
+        found: dict[bytes, list[ListedKey] | None] = {}
         head = self.prefix + above
-        last = max((name + b"/" for name in names), default=b"")
-        after: bytes | None = head + min(names) if names else None
-        while after is not None:
-            page = self.bucket.list(head, after=after)
-            for one in page.keys:
-                name = one.key[len(head) :].partition(b"/")[0]
-                if name in found:
-                    found[name].append(one)
-            done = not page.keys or page.keys[-1].key[len(head) :] > last + b"\xff"
-            after = None if done else page.after
+        keys = self.location.listed(above, start=names[0]) if names else iter(())
+        one = next(keys, None)
+        total = 0
+        for name in names:
+            if total > MANY:
+                break
+            start = head + name + b"/"
+            own: list[ListedKey] = []
+            while one is not None and one.key < start:
+                one = next(keys, None)
+            while one is not None and one.key.startswith(start):
+                own.append(one)
+                one = next(keys, None)
+                if len(own) > MANY and not any(key.key.startswith(start + b"0=ocfl_object") for key in own):
+                    own = []
+                    break
+            total += len(own)
+            is_cut = one is not None and not own and one.key.startswith(start)
+            found[name] = None if is_cut else own
+            if is_cut:
+                break
         return found
 
     # --- create -------------------------------------------------------------------------------------------------------
@@ -333,9 +375,20 @@ def _status(found: ListedKey | KeyStatus) -> os.stat_result:
 
 
 def _is_wanted(path: bytes, reads: Reads) -> bool:
-    name = path.rpartition(b"/")[2]
-    in_version = path.count(b"/") == 1 and path.startswith(b"v") and reads != "ids"
-    return ("/" not in decode_fs(path) or in_version) and name.startswith(_WANTED[reads])
+    """Return whether a file of an object is read: its identifier's, or those that the rules read, and not content."""
+    if reads == "ids":
+        return path == b"inventory.json"
+    above, _, name = path.rpartition(b"/")
+    in_place = not above or (b"/" not in above and above.startswith(b"v"))
+    return reads != "paths" and in_place and name.startswith((b"0=", b"inventory.json"))
+
+
+def _is_sidecar(one: ListedKey) -> bool:
+    return one.key.rpartition(b"/")[2].startswith(b"inventory.json.")
+
+
+def _hexdigest(algorithm: str, data: bytes) -> str:
+    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 
 
 def _tops(keys: Sequence[ListedKey], cut: int, marker: bytes) -> list[bytes] | None:
