@@ -249,6 +249,7 @@ class MemoryChanges:
 
     _numbers = count()
     together = 1
+    alone = False
 
     def __init__(self, storage: MemoryStorage) -> None:
         self.path = b"*changes"

@@ -213,8 +213,9 @@ class Mortal:
         return call
 
 
-def test_a_repair_alone_removes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some days, a repair finishes or removes what a killed run has left, without another put."""
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_repair_removes_everything(alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some days, or alone, a repair finishes or removes what a killed run has left, without another put."""
     for name, (before, change, result) in CHANGES.items():
         for number in range(requests_of(before, change)):
             bucket = new_bucket(before)
@@ -222,9 +223,9 @@ def test_a_repair_alone_removes_everything(monkeypatch: pytest.MonkeyPatch) -> N
             with pytest.raises(Killed):
                 change(open_root(bucket))
             bucket.on_request = None
-            monkeypatch.setitem(LATE, "by", DAYS)
+            monkeypatch.setitem(LATE, "by", 0.0 if alone else DAYS)
             root = open_root(bucket)
-            root.repair()
+            root.repair(alone=alone)
             assert errors(root.check(digests=True)) == [], (name, number)
             assert seen(bucket) in (before, result)
             monkeypatch.setitem(LATE, "by", 0.0)

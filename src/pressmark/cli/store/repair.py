@@ -6,7 +6,7 @@ import os
 
 import click
 
-from pressmark.cli.common.console import Failure, one_line
+from pressmark.cli.common.console import CallError, Failure, one_line
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
@@ -65,6 +65,11 @@ Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted
     type=click.Path(readable=False),
     help="Replace damaged and lost files by those of GOOD, a good copy: a store, a bag or a directory.",
 )
+@click.option(
+    "--alone",
+    is_flag=True,
+    help="No other program writes to STORE: in object storage, also remove what interrupted runs left within a day.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @JSON
 @store_options
@@ -77,6 +82,7 @@ def repair_command(
     progress: bool | None,
     given: tuple[str, ...],
     good: str | None,
+    alone: bool,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -84,6 +90,8 @@ def repair_command(
     done = 0
     mended: set[str] = set()
     store = open_store(path, kind, layout, identifiers, undeclared=good is None)
+    if alone and store.kind != "ocfl":
+        raise CallError("--alone: only for OCFL storage roots; omit the option")
     interrupted = "interrupted; run the same command to continue"
     with Output(progress, "object", as_json=as_json, go_on=True, interrupted=interrupted) as output:
 
@@ -103,7 +111,8 @@ def repair_command(
         if good is not None:
             report = mend(store, good, given, dry_run=dry_run, progress=EventListener(report_step), ignore=ignore)
         if not given:
-            structure = store.repair(dry_run=dry_run, progress=EventListener(report_step), ignore=ignore)
+            only = {"alone": True} if alone else {}
+            structure = store.repair(dry_run=dry_run, progress=EventListener(report_step), ignore=ignore, **only)
             # On a dry run, files that would be mended are still damaged.
             structure.problems = [one for one in structure.problems if one.path not in mended]
             structure.add(report.problems)

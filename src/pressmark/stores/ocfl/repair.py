@@ -80,13 +80,17 @@ __all__ = ["repair"]
 _INVENTORY = encode_fs(INVENTORY)
 
 
-def repair(store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
+def repair(
+    store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str], *, alone: bool = False
+) -> Report:
     """Repair a storage root, and report the remaining problems.
 
+    :param alone: no other program writes to the root
     :raises StoreError: the root has no declaration, and it is not known which it had
     :raises OSError: the root cannot be read
     """
     with _RootRepairs(store, store.storage.path(b""), dry_run, on_event) as run:
+        run.alone = alone
         if dry_run:
             store = copy(store)
             store.storage = cast("Storage", _RepairedStorage(store.storage, run))
@@ -100,10 +104,13 @@ class _RootRepairs(Repairs):
     """The repairs of a storage root, through its storage."""
 
     _store: StorageRoot
+    alone = False
 
     @property
     def changes(self) -> Changes:
-        return cast("Changes", self.staging)
+        changes = cast("Changes", self.staging)
+        changes.alone = self.alone
+        return changes
 
     def _exists(self, path: bytes) -> bool:
         return self._store.storage.exists(path)

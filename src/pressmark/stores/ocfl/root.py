@@ -332,12 +332,23 @@ class OcflRoot(StorageRoot):
         with store_errors(self.root):
             return Check(self, progress).report(digests, resolve_threads(threads), ignore)
 
-    def repair(self, *, dry_run: bool = False, progress: Progress | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Repair unambiguous problems without losing data; see :mod:`pressmark.stores.ocfl.repair`."""
+    def repair(
+        self,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        ignore: Sequence[str] = (),
+        alone: bool = False,
+    ) -> Report:
+        """Repair unambiguous problems without losing data; see :mod:`pressmark.stores.ocfl.repair`.
+
+        :param alone: no other program writes to the root: in object storage, also remove what interrupted runs have
+            left within a day
+        """
         from pressmark.stores.ocfl.repair import repair
 
         with store_errors(self.root):
-            return repair(self, dry_run, progress, ignore)
+            return repair(self, dry_run, progress, ignore, alone=alone)
 
 
 def _is_as_found(now: FoundInventory | None, found: FoundInventory | None) -> bool:

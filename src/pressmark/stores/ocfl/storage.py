@@ -156,10 +156,12 @@ class Changes(Protocol):
 
     :ivar path: where objects are prepared, which nobody reads
     :ivar together: how many objects can be published at a time
+    :ivar alone: whether what other runs have begun is known to be interrupted
     """
 
     path: bytes
     together: int
+    alone: bool
 
     def lock(self, *, wait: bool = True) -> AbstractContextManager[object]:
         """Return a context in which no other run changes the root; it must be short.

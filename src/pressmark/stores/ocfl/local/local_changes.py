@@ -43,6 +43,7 @@ class LocalChanges(RunDirectory):
     """
 
     together = 1
+    alone = False
 
     def __init__(self, storage: Storage, durable: bool) -> None:
         self._root = storage.path(b"")

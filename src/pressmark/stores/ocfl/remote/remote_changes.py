@@ -104,6 +104,7 @@ class RemoteChanges:
     """
 
     together = REQUESTS
+    alone = False
 
     def __init__(self, location: Location) -> None:
         self._location = location
@@ -516,8 +517,8 @@ class RemoteChanges:
             noted = self._bucket.head(self._location.prefix + _mark(path)).modified
         except FileNotFoundError:
             return False
-        if noted > self._now() - ALIVE:
-            what = "another run is removing the object; if it was killed, run pressmark store repair in an hour"
+        if noted > self._now() - ALIVE and not self.alone:
+            what = "another run is removing the object; if it was killed, run pressmark store repair --alone"
             raise SourceError("changed", what)
         self._remove(path)
         return True
@@ -530,7 +531,9 @@ class RemoteChanges:
         end = len(self._location.prefix + path)
         below = [one for one in self._location.listed(path) if one.key[end : end + 1] in b"/"]
         limit = self._now() - 2 * FRESH
-        if not below or any(one.modified > limit or not self._bucket.head(one.key).is_ours for one in below):
+        if not below or (not self.alone and any(one.modified > limit for one in below)):
+            return False
+        if not all(self._bucket.head(one.key).is_ours for one in below):
             return False
         keys = {one.key for one in below}
         for top in objects:

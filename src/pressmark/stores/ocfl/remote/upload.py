@@ -19,7 +19,7 @@ __all__ = ["PART", "PartsUpload", "part_size"]
 #: Bytes of a part, unless the file needs larger ones; smaller files are sent in one request.
 PART = 8 << 20
 # Parts of a file that are sent at a time.
-AT_A_TIME = 8
+AT_A_TIME = 6
 
 
 def part_size(size: int) -> int:
