@@ -146,7 +146,7 @@ class StoredObject:
         algorithms = tuple(sorted({digest.algorithm for digest in (recorded or {}).values()}))
 
         def tasks() -> Iterator[tuple[str, bytes | Content, bytes]]:
-            for name, source in self.sources(files):
+            for name, source in self._sources(files):
                 yield name, source, self._make(target, name, os.path.dirname(encode_fs(name)))
 
         os.mkdir(target)
@@ -243,7 +243,7 @@ class StoredObject:
         with self.open(name, verify=verify) as file, object_errors(self._store, self.id):
             return file.read()
 
-    def sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
+    def _sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
         """Yield name and source of each file for a copy: its real path, or its content.
 
         :param files: from :meth:`files`, whose content :meth:`recorded_digests` may have chosen since

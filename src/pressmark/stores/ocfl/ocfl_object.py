@@ -204,7 +204,7 @@ class OcflObject(StoredObject):
         self._choose_intact(names, algorithm)
         return {name: RecordedDigest(algorithm, self.digests[name]) for name in names}
 
-    def sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
+    def _sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
         return self._storage.sources((name, self._content(self._contents[name])) for name in files)
 
     def _check_inventory(self, algorithm: str) -> None:

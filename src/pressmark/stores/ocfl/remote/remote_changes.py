@@ -34,6 +34,7 @@ from pressmark.fixity.hasher import OpenOptions, examine, transfer, transfer_con
 from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.option_names import option
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import Copier, SourceCopy
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, declaration
@@ -518,7 +519,7 @@ class RemoteChanges:
         except FileNotFoundError:
             return False
         if noted > self._now() - ALIVE and not self.alone:
-            what = "another run is removing the object; if it was killed, run pressmark store repair --alone"
+            what = f"another run is removing the object; if it was killed, repair the store ({option('alone', True)})"
             raise SourceError("changed", what)
         self._remove(path)
         return True
