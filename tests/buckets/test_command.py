@@ -35,7 +35,7 @@ def test_json(s3: S3Bucket, endpoint: str, call: Call, monkeypatch: pytest.Monke
     done = call("store", "probe", s3.url, "--json")
     assert done.exit_code == 0, done.output
     *properties, last = [json.loads(line) for line in done.stdout.splitlines()]
-    assert last == {"summary": {"ok": True, "digests": ["sha512", "sha256"], "left": [], "requests": 25}}
+    assert last == {"summary": {"ok": True, "digests": ["sha512", "sha256"], "left": [], "requests": 30}}
     assert properties[0] == {
         "property": "creates",
         "ok": True,

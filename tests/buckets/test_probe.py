@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from pressmark.buckets.bucket import ANY, NEW, Bucket, Part
+from pressmark.buckets.bucket import ANY, NEW, Bucket, KeyChangedError, Part
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.buckets.probe import STAGING, ProbeResult, probe
 
@@ -57,7 +57,7 @@ def test_memory() -> None:
     assert all(properties(result).values())
     assert (result.is_safe, result.digests, result.left) == (True, ("sha512", "sha256"), ())
     assert bucket.accepted == {"sha512", "sha256"}
-    assert result.requests < 30
+    assert result.requests < 35
     assert list(bucket.keys) == [b"root/0=ocfl_1.1"]
     assert list(bucket.uploads(b"")) == []
     assert str(result) == (
@@ -84,6 +84,24 @@ def test_a_liar() -> None:
     assert result.answers["sha512"] == "accepted the wrong one"
     assert bucket.keys == {}
     assert result.advice() == "safe for several writers"
+
+
+def test_a_server_that_refuses_too_late() -> None:
+    """A refusal is believed if the key is still there, with the same version."""
+
+    class Late(MemoryBucket):
+        def complete(self, key: bytes, upload: str, parts: Sequence[Part], *, over: str = NEW) -> str:
+            super().complete(key, upload, parts, over=ANY)
+            raise FileExistsError(17, "the key exists", key)
+
+        def delete(self, keys: Sequence[bytes], *, token: str | None = None) -> None:
+            super().delete(keys)
+            if token is not None:
+                raise KeyChangedError(keys[0])
+
+    result = probe(Late(), b"")
+    assert properties(result) == {name: name not in ("completes", "deletes") for name in (*REQUIRED, *OTHERS)}
+    assert result.answers["completes"] == result.answers["deletes"] == "refused, but done"
 
 
 def test_a_server_without_conditions() -> None:

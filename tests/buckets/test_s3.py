@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from pressmark.buckets.bucket import ANY, Part
+from pressmark.buckets.bucket import ANY, KeyChangedError, Part
 from pressmark.buckets.s3 import S3Bucket
 from pressmark.errors import StoreError
 
@@ -206,6 +206,25 @@ def test_a_range_that_is_ignored(planned: Planned) -> None:
     proxy.plan = lambda _request: Answer(206, b"45", {**headers, "Content-Range": "bytes 3-4/5"})
     download = bucket.get(b"a", begin=3)
     assert (download.read(), download.status.size) == (b"45", 5)
+
+
+def test_another_version(planned: Planned) -> None:
+    """A server that ignores the condition of reading returns another version."""
+    bucket, proxy = planned
+    proxy.plan = lambda _request: Answer(200, b"12345", {"ETag": '"e"', "Last-Modified": MODIFIED})
+    assert bucket.get(b"a", token="e").read() == b"12345"
+    with pytest.raises(KeyChangedError):
+        bucket.get(b"a", token="f")
+
+
+def test_parts_without_digests(planned: Planned) -> None:
+    """A part has a digest if the server says that it keeps it."""
+    bucket, proxy = planned
+    value = b64encode(hashlib.sha256(b"1").digest()).decode()
+    proxy.faults = {2: Answer(200, b"", {"ETag": '"e"', "x-amz-checksum-sha256": value})}
+    proxy.plan = lambda _request: Answer(200, b"", {"ETag": '"e"'})
+    assert bucket.part(b"a", "u", 1, b"1") == Part(1, 1, "e")
+    assert bucket.part(b"a", "u", 1, b"1") == Part(1, 1, "e", hashlib.sha256(b"1").hexdigest())
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------

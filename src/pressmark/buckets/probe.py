@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from threading import Barrier
 from typing import NamedTuple
 
-from pressmark.buckets.bucket import NEW, Bucket, KeyChangedError
+from pressmark.buckets.bucket import ANY, NEW, Bucket, KeyChangedError
 
 __all__ = ["STAGING", "ProbeLine", "ProbeResult", "probe"]
 
@@ -161,7 +161,7 @@ class ProbeResult:
 
 
 def probe(bucket: Bucket, prefix: bytes) -> ProbeResult:
-    """Try what writing to a bucket relies on, with about twenty small requests; ``bucket.accepted`` is set.
+    """Try what writing to a bucket relies on, with about thirty small requests; ``bucket.accepted`` is set.
 
     The keys are in a new directory below ``extensions/pressmark-staging``, and are removed at the end.
 
@@ -180,11 +180,15 @@ class _Probe:
 
     def run(self) -> ProbeResult:
         before, accepted = self._bucket.requests, self._bucket.accepted
+        first = self._bucket.put(self._base + b"key", b"1")
         try:
-            answers = self._answers()
+            answers = self._answers(first)
+        except Exception:
+            self._remove()
+            raise
         finally:
             self._bucket.accepted = accepted
-            left = self._remove()
+        left = self._remove()
         digests = tuple(name for name in TRIED if answers[name] == "verified and kept")
         self._bucket.accepted = set(digests)
         return ProbeResult(
@@ -202,11 +206,10 @@ class _Probe:
             requests=self._bucket.requests - before,
         )
 
-    def _answers(self) -> dict[str, str]:
+    def _answers(self, first: str) -> dict[str, str]:
         bucket, key, other = self._bucket, self._base + b"key", self._base + b"other"
-        bucket.put(key, b"1")
         answers = {"lists_at_once": "listed" if self._keys() == [key] else "not listed"}
-        answers["creates"] = _answer(lambda: bucket.put(key, b"2"))
+        answers["creates"] = self._refusal(key, first, lambda: bucket.put(key, b"2"))
         token = bucket.head(key).token
         replaced = [(key, token), (key, token), (self._base + b"missing", token)]
         answers["replaces"] = ", ".join(
@@ -216,11 +219,23 @@ class _Probe:
         answers["one_winner"] = self._race(self._base + b"race")
         for name in TRIED:
             answers[name] = self._digest(self._base + name.encode(), name)
-        bucket.put(other, b"other")
-        answers["completes"] = _answer(lambda: self._upload(other))
-        answers["copies"] = _answer(lambda: bucket.copy(key, other))
-        answers["deletes"] = _answer(lambda: bucket.delete([other], token=_STALE))
+        for name, call in (
+            ("completes", lambda: self._upload(other)),
+            ("copies", lambda: bucket.copy(key, other)),
+            ("deletes", lambda: bucket.delete([other], token=_STALE)),
+        ):
+            answers[name] = self._refusal(other, bucket.put(other, name.encode(), over=ANY), call)
         return answers
+
+    def _refusal(self, key: bytes, token: str, call: Callable[[], object]) -> str:
+        """Return what the server did with a request that must not change a key."""
+        answer = _answer(call)
+        if answer == _REFUSED:
+            with suppress(FileNotFoundError):
+                if self._bucket.head(key).token == token:
+                    return _REFUSED
+            return "refused, but done"
+        return answer
 
     def _keys(self) -> list[bytes]:
         return [one.key for one in self._bucket.list(self._base).keys]

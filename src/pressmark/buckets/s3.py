@@ -196,7 +196,11 @@ class S3Bucket:
                 answer["Body"].close()
                 raise OSError(errno.EIO, "the server does not return the requested range", key)
             size = int(whole)
-        return _Download(answer["Body"], _status(answer, size), key, self)
+        status = _status(answer, size)
+        if token not in (None, status.token):  # some servers ignore the condition
+            answer["Body"].close()
+            raise KeyChangedError(key)
+        return _Download(answer["Body"], status, key, self)
 
     # --- write --------------------------------------------------------------------------------------------------------
 
@@ -227,7 +231,7 @@ class S3Bucket:
         answer = self._call(
             "upload_part", key, data=data, Key=key_text(key), UploadId=upload, PartNumber=number, **more
         )
-        return Part(number, len(data), _token(answer), digest)
+        return Part(number, len(data), _token(answer), digest if answer.get("ChecksumSHA256") else None)
 
     def complete(self, key: bytes, upload: str, parts: Sequence[Part], *, over: str = NEW) -> str:
         listed = [

@@ -23,7 +23,7 @@ Examples:
   pressmark store probe s3://books --endpoint http://127.0.0.1:7070
 
 Many servers accept a conditional request and ignore the condition. This command tries each condition that a store in
-object storage relies on, with about 25 small requests.
+object storage relies on, with about thirty small requests.
 """
 
 EPILOG = """\
