@@ -138,6 +138,16 @@ def test_creating_only(bucket: Bucket) -> None:
     assert read(bucket, b"key") == b"other"
 
 
+def test_refusing_large_content(bucket: Bucket) -> None:
+    """A refusal of much content is one of the condition, not of the connection."""
+    content = memoryview(os.urandom(MIN_PART))
+    bucket.put(b"key", content)
+    for _ in range(5):
+        with pytest.raises(FileExistsError):
+            bucket.put(b"key", content)
+    assert read(bucket, b"key") == content
+
+
 def test_replacing(bucket: Bucket) -> None:
     """A token allows to replace the version that has it, and no other."""
     first = bucket.put(b"key", b"1")
