@@ -112,4 +112,11 @@ class Location:
             is_left = bool(names) and b"inventory.json" not in names
         else:
             is_left = bool(names) and all(_IN_VERSION.match(name) and not DECIDED.fullmatch(name) for name in names)
-        return is_left and all(self.bucket.head(self.prefix + top + b"/" + name).is_ours for name in names)
+        return is_left and not any(self.is_ours(top + b"/" + name) is False for name in names)
+
+    def is_ours(self, path: bytes) -> bool | None:
+        """Return whether Pressmark has written a file; :data:`None` if the file is gone."""
+        try:
+            return self.bucket.head(self.prefix + path).is_ours
+        except FileNotFoundError:
+            return None

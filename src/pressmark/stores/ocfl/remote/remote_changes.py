@@ -19,7 +19,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import count, groupby
@@ -367,7 +367,7 @@ class RemoteChanges:
             left = [name for name in sorted(names - own) if _IN_VERSION.match(name)]
             foreign = [path + b"/" + name for name in left if is_new or name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
-                self._delete([self._location.prefix + one for one in foreign if self._is_ours([one])])
+                self._delete([self._location.prefix + one for one in foreign if self._location.is_ours(one)])
         self._put_same(path + b"/" + version + b"/" + sidecar, line)
         if not is_new:
             self._publish_inventory(path, data)
@@ -404,17 +404,13 @@ class RemoteChanges:
                 return False
         except (InventoryError, KeyError, TypeError):
             return False
-        if not (is_new or beside not in names) or not self._is_ours([path + b"/" + newest]):
+        if not (is_new or beside not in names) or not self._location.is_ours(path + b"/" + newest):
             return False
         if is_new:
             self._finish(path, data, is_new=True)
         else:
             self._put_same(path + b"/" + beside, line)
         return True
-
-    def _is_ours(self, paths: Iterable[bytes]) -> bool:
-        """Return whether Pressmark has written all of these files."""
-        return all(self._bucket.head(self._location.prefix + path).is_ours for path in paths)
 
     def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
         prepared = self._prepared[new]
@@ -534,7 +530,7 @@ class RemoteChanges:
         limit = self._now() - 2 * FRESH
         if not below or (not self.alone and any(one.modified > limit for one in below)):
             return False
-        if not all(self._bucket.head(one.key).is_ours for one in below):
+        if not all(self._location.is_ours(one.key[len(self._location.prefix) :]) for one in below):
             return False
         keys = {one.key for one in below}
         for top in objects:

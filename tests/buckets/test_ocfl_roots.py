@@ -1,0 +1,176 @@
+"""OCFL storage roots on a server: killed writers, large files, and what other programs find in its directory."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import stores
+from pressmark.errors import ObjectError
+from pressmark.stores.ocfl.remote import upload
+from pressmark.stores.ocfl.root import OcflRoot
+
+from .servers import versitygw
+
+USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
+IDS = [f"info:x/{number}" for number in range(6)]
+
+WRITER = """\
+import os, random, sys
+from pressmark import stores
+from pressmark.errors import ObjectError
+
+address, writer, seed = sys.argv[1:]
+chance = random.Random(seed)
+root = stores.OcflRoot(address, user={"name": writer})
+number = 0
+while True:
+    number += 1
+    one = f"info:x/{chance.randrange(6)}"
+    name = f"{writer}-{seed}-{number}"
+    try:
+        root.update(one, add={"n": name.encode(), name: os.urandom(chance.choice([10, 3000]))})
+        print("done", one, flush=True)
+    except ObjectError as error:
+        print(error.kind, one, error, flush=True)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory of a bucket ``books`` on a server of its own."""
+    with versitygw(tmp_path) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+        books = tmp_path / "data" / "books"
+        books.mkdir()
+        yield books
+
+
+def errors(root: OcflRoot) -> list[Any]:
+    return [one for one in root.check(digests=True).problems if one.severity == "error"]
+
+
+def test_killed_writers(folder: Path, request: pytest.FixtureRequest) -> None:
+    """No update that was reported as done is lost, whoever is killed; a repair leaves no problem."""
+    root = OcflRoot.create("s3://books/root", "0003", user=USER)
+    for one in IDS:
+        root.put(one, {"n": b"0"})
+    outputs = [folder.parent / f"writer{number}" for number in range(5)]
+
+    def start(writer: int) -> subprocess.Popen[bytes]:
+        with outputs[writer].open("ab") as output:
+            command = [sys.executable, "-c", WRITER, "s3://books/root", str(writer), str(random.random())]
+            return subprocess.Popen(command, stdout=output, stderr=output)
+
+    writers = [start(writer) for writer in range(5)]
+    kills = 60 if request.config.getoption("--long") else 6
+    for _ in range(kills):
+        time.sleep(random.uniform(0.5, 1.5))
+        chosen = random.randrange(5)
+        writers[chosen].send_signal(signal.SIGKILL)
+        writers[chosen].wait()
+        writers[chosen] = start(chosen)
+    for process in writers:
+        process.kill()
+        process.wait()
+    lines = [line.split(" ", 1) for output in outputs for line in output.read_text().splitlines()]
+    assert [line for line in lines if line[0] not in ("done", "changed", "exists")] == []
+    done = Counter(one for word, one in lines if word == "done")
+    assert done.total() > 0
+    root = OcflRoot("s3://books/root")
+    root.repair(alone=True)
+    assert errors(root) == []
+    for one in IDS:
+        # A writer may be killed between the decision and its report.
+        assert done[one] <= len(root.versions(one)) - 1 <= done[one] + kills + 5
+    # The directory of the server is a storage root.
+    assert errors(OcflRoot(folder / "root")) == []
+    validated_by_ocfl_py(folder / "root")
+
+
+def validated_by_ocfl_py(root: Path) -> None:
+    ocfl = pytest.importorskip("ocfl")
+    assert ocfl.StorageRoot(root=str(root)).validate(log_warnings=False)
+
+
+def test_readers_beside_writers(folder: Path) -> None:
+    """A reader finds each version whole, while others are written."""
+    root = OcflRoot.create("s3://books/root", "0003", user=USER)
+    root.put("x", {"n": b"0", "kept": b"kept"})
+    wrong: list[object] = []
+    end = threading.Event()
+
+    def read() -> None:
+        reader = OcflRoot("s3://books/root")
+        while not end.is_set():
+            try:
+                found = reader.get("x")
+                number = int(found.version[1:]) - 1
+                files = {name: found.read_bytes(name) for name, _path in found.files()}
+                if files != {"n": str(number).encode(), "kept": b"kept"}:
+                    wrong.append(files)
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(1, 12):
+        root.update("x", add={"n": str(number).encode()})
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_large_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in parts is sent again only from where a killed run was, and comes back whole."""
+    size = 3 * upload.PART + 12_345
+    data = os.urandom(1 << 20) * (size >> 20) + os.urandom(size & 0xFFFFF)
+    (tmp_path / "large").write_bytes(data)
+    root = OcflRoot.create("s3://books/root", "0003", user=USER)
+    sent = root.storage.bucket.part
+    monkeypatch.setattr(upload, "AT_A_TIME", 1)
+
+    def fail(key: bytes, name: str, number: int, block: memoryview) -> Any:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sent(key, name, number, block)
+
+    child = os.fork()
+    if not child:
+        root.storage.bucket.part = fail
+        root.put("x", tmp_path / "large")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    again = OcflRoot("s3://books/root", user=USER)
+    again.put("x", tmp_path / "large")
+    assert again.storage.bucket.sent < size - upload.PART
+    assert again.get("x").read_bytes("large") == data
+    assert errors(again) == []
+    assert list(again.storage.bucket.uploads(b"")) == []
+    # Another content at the same path is stored beside it.
+    with pytest.raises(ObjectError, match="exists"):
+        again.put("x", tmp_path / "large")
+    again.update("x", add={"large": data[::-1], "copy": tmp_path / "large"})
+    assert again.get("x").read_bytes("copy") == data
+
+
+def test_open_by_kind(folder: Path) -> None:
+    """A store is opened and created by its address."""
+    store = stores.create("ocfl", "s3://books/a/b", "0004")
+    assert store.put("x", {"f": b"data"}).path == stores.open("s3://books/a/b").find("x").path
+    assert {"0=ocfl_1.1", "extensions", "ocfl_layout.json"} <= {*os.listdir(folder / "a" / "b")}
+    store.delete("x")
+    assert len(stores.open("s3://books/a/b")) == 0
