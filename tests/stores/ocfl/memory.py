@@ -208,6 +208,9 @@ class MemoryStorage:
     def removals(self) -> tuple[()]:
         return ()
 
+    def leftovers(self) -> tuple[()]:
+        return ()
+
     def is_leftover(self, _path: bytes, _version: bytes = b"") -> bool:
         return False
 
@@ -302,6 +305,9 @@ class MemoryChanges:
 
     def discard(self, new: bytes) -> None:
         self._files.remove(new)
+
+    def clear(self, _path: bytes) -> bool:
+        return False
 
     def remove_leftover(self, _path: bytes, _objects: Sequence[bytes]) -> bool:
         return False

@@ -6,6 +6,7 @@ import errno
 import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from time import time
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.reports import Report
+from pressmark.stores.ocfl.remote import upload
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -228,4 +230,33 @@ def test_a_repair_removes_everything(alone: bool, monkeypatch: pytest.MonkeyPatc
             root.repair(alone=alone)
             assert errors(root.check(digests=True)) == [], (name, number)
             assert seen(bucket) in (before, result)
+            assert [key for key in bucket.keys if b"pressmark-staging" in key] == []
             monkeypatch.setitem(LATE, "by", 0.0)
+
+
+def test_a_large_file_that_was_sent_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted upload is continued by the next put, and removed by a repair once it is old."""
+    (tmp_path / "large").write_bytes(bytes(2 * upload.PART) + b"end")
+    for is_continued in (True, False):
+        bucket = new_bucket()
+
+        def interrupt(call: str, key: bytes) -> None:
+            if call == "complete" and key.endswith(b"/large"):
+                raise KeyboardInterrupt
+
+        bucket.on_request = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            open_root(bucket).put(ID, tmp_path / "large")
+        bucket.on_request = None
+        assert len(list(bucket.uploads(b""))) == 1
+        if is_continued:
+            sent = bucket.sent
+            open_root(bucket).put(ID, tmp_path / "large")
+            assert bucket.sent - sent < upload.PART
+        else:
+            open_root(bucket).repair()
+            assert len(list(bucket.uploads(b""))) == 1
+            monkeypatch.setitem(LATE, "by", DAYS)
+            assert [step.action for step in open_root(bucket).repair().steps] == ["remove"]
+        assert list(bucket.uploads(b"")) == []
+        assert errors(open_root(bucket).check(digests=True)) == []

@@ -193,6 +193,9 @@ class _Repair:
             with contextlib.suppress(SourceError):  # a run is removing it
                 self._run.changes.recover(path)
                 self._run.note([RepairStep.of("remove", path)], "leftover", path)
+        for path in () if self._run.dry_run else self._storage.leftovers():
+            if self._run.changes.clear(path):
+                self._run.note([RepairStep.of("remove", path)], "leftover", path)
         problems = read_root(self._storage).problems
         for item in Walk(self._storage, check_object, ignore=self._ignore):
             if isinstance(item, Checked):

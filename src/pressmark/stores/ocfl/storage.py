@@ -140,6 +140,9 @@ class Storage(Reader, Protocol):
     def removals(self) -> Sequence[bytes]:
         """Return the paths of objects whose removal has begun and not ended."""
 
+    def leftovers(self) -> Sequence[bytes]:
+        """Return the paths of what interrupted runs may have left outside of objects, such as files sent in part."""
+
     def changes(self, durable: bool) -> AbstractContextManager[Changes]:
         """Return changes of the root.
 
@@ -216,6 +219,9 @@ class Changes(Protocol):
         :raises FileNotFoundError: a file of the version is missing
         :raises SourceError: of kind ``changed``: another run is removing the object
         """
+
+    def clear(self, path: bytes) -> bool:
+        """Discard a leftover, unless it may belong to a run that goes on; return whether it was discarded."""
 
     def remove_leftover(self, path: bytes, objects: Sequence[bytes]) -> bool:
         """Remove a file or directory that an interrupted run surely left, and that no inventory lists; return whether

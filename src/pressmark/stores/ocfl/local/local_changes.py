@@ -119,6 +119,9 @@ class LocalChanges(RunDirectory):
     def recover(self, path: bytes) -> bool:
         return False  # an object appears whole, and a version by steps of the rules
 
+    def clear(self, path: bytes) -> bool:
+        return False
+
     def remove_leftover(self, path: bytes, objects: Sequence[bytes]) -> bool:
         return False  # leftovers are in the private directory
 

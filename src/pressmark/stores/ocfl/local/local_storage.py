@@ -135,6 +135,9 @@ class LocalStorage:
     def removals(self) -> tuple[()]:
         return ()  # an object disappears by one rename
 
+    def leftovers(self) -> tuple[()]:
+        return ()
+
     def changes(self, durable: bool) -> LocalChanges:
         from pressmark.stores.ocfl.local.local_changes import LocalChanges  # not needed for reading
 

@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pressmark.buckets.bucket import ANY, NEW, KeyChangedError
+from pressmark.buckets.probe import STAGING
 from pressmark.buckets.requests import REQUESTS
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import OpenOptions, examine, transfer, transfer_content
@@ -127,6 +128,8 @@ class RemoteChanges:
     ) -> None:
         try:
             for new in list(self._prepared):
+                if isinstance(error, KeyboardInterrupt):
+                    self._prepared[new].uploads.clear()  # the next run continues them
                 self.discard(new)
             self._pool.shutdown(cancel_futures=True)
             self._parts.shutdown(cancel_futures=True)
@@ -541,6 +544,18 @@ class RemoteChanges:
                     if keys & {self._location.prefix + top + b"/" + one for one in own}:
                         return False
         self._delete([one.key for one in below])
+        return True
+
+    def clear(self, path: bytes) -> bool:
+        key = self._location.prefix + path
+        limit = float("inf") if self.alone else self._now() - 2 * FRESH
+        uploads = [one for one in self._bucket.uploads(key) if one.key == key and one.started < limit]
+        for one in uploads:
+            self._bucket.abort(key, one.id)
+        of_probes = [one.key for one in self._location.listed(path, 1) if path.startswith(STAGING) and one.key == key]
+        if not of_probes or self._bucket.head(key).modified >= limit:
+            return bool(uploads)
+        self._delete(of_probes)
         return True
 
     def _delete(self, keys: Sequence[bytes]) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from pressmark import _kernels
 from pressmark.buckets.bucket import MAX_KEY, Bucket, Download, KeyChangedError, KeyStatus, ListedKey
+from pressmark.buckets.probe import STAGING
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError, quoted, quoted_path
 from pressmark.fixity.hasher import transfer_content
@@ -281,6 +282,10 @@ class RemoteStorage:
 
     def removals(self) -> list[bytes]:
         return [self.location.read(REMOVALS + name)[0] for name in self.location.names(REMOVALS[:-1])]
+
+    def leftovers(self) -> list[bytes]:
+        of_probes = [STAGING + name for name in self.location.names(STAGING[:-1]) if name.startswith(b"probe-")]
+        return sorted({*of_probes, *(one.key[len(self.prefix) :] for one in self.bucket.uploads(self.prefix))})
 
     def changes(self, durable: bool) -> RemoteChanges:
         from pressmark.stores.ocfl.remote.remote_changes import RemoteChanges  # not needed for reading

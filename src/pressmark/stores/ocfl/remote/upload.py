@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore
 
@@ -117,8 +118,8 @@ class PartsUpload:
         self._is_complete = True
 
     def close(self) -> None:
-        """Discard the upload, unless all of it has been sent."""
-        if not self._is_complete:
+        """Discard the upload of a source that cannot be read; one that was interrupted is continued by the next run."""
+        if not self._is_complete and not isinstance(sys.exc_info()[1], (KeyboardInterrupt, NotWritten)):
             self.discard()
 
     def discard(self) -> None:
