@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError, ObjectError, ObjectTypeError, PressmarkError, StoreError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
@@ -63,14 +64,19 @@ _REFUSALS = {
 }
 
 
-def refusal(error: OSError, path: str | bytes = b"") -> tuple[str, str]:
+def refusal(error: OSError, path: str | bytes = b"", store: str | bytes = b"") -> tuple[str, str]:
     """Return the kind of :class:`ObjectError` for an error of the operating system, and its message with what to do.
 
     :param path: the file that the exception names, which the message does not repeat
+    :param store: the store; the messages of one in object storage say what to do
     """
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
     name = decode_fs(encode_fs(error.filename)) if isinstance(error.filename, (str, bytes)) else ""
+    above = decode_fs(encode_fs(path or store))
     repeats = name == decode_fs(encode_fs(path))
+    if is_address(above):
+        way_out = ""
+        repeats = repeats or f"{above}/".startswith(f"{name}/")
     reason = error.strerror or str(error)
     if name and not repeats:
         reason = f"{quoted_path(name)}: {reason}"
@@ -116,7 +122,7 @@ class object_errors:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, OSError):
-            raise ObjectError(self._store, self._identifier, *refusal(error)) from error
+            raise ObjectError(self._store, self._identifier, *refusal(error, store=self._store)) from error
         if isinstance(error, SourceError):
             kind = ObjectTypeError if isinstance(error, SourceTypeError) else ObjectError
             raise kind(self._store, self._identifier, error.kind, error.reason) from error

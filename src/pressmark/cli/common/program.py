@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from pressmark.cli.common.addresses import check_addresses
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
 from pressmark.cli.common.exclusions import check_options
 from pressmark.cli.common.files import discard_stdout
@@ -50,6 +51,7 @@ class Command(click.Command):
         is missing.
         """
         check_options(ctx)
+        check_addresses(ctx)
         begin = time.monotonic()
         result = super().invoke(ctx)
         if time.monotonic() - begin > LONG_RUN and ctx.params.get("progress") is not False:

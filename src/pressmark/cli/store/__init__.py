@@ -33,9 +33,14 @@ Examples:
   pressmark store check books
 
 A store is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. Its kind is detected from its content.
+An OCFL storage root can be in object storage: STORE is then an address such as s3://bucket/prefix.
 """
 
 EPILOG = """\
+Object storage requires boto3: pip install 'pressmark[s3]'. It finds credentials and settings as the AWS command line
+does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3. If a server
+cannot be reached or denies access, the exit status is 1.
+
 Exit status: 0 success, 1 an object failed or an error was found (each is listed), 2 usage error, 130
 interrupted.
 """

@@ -12,7 +12,7 @@ from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import JSON, STORE
+from pressmark.cli.store.options import JSON
 
 if TYPE_CHECKING:
     from pressmark.stores import VitroStore
@@ -48,7 +48,7 @@ INSTEAD = {
 
 
 @click.command("declare", cls=Command, help=HELP, epilog=EPILOG, short_help="Declare namespaces of a Vitro store.")
-@STORE
+@click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 @click.argument("namespaces", metavar="[NAMESPACE...]", nargs=-1)
 @JSON
 def declare_command(path: bytes, namespaces: tuple[str, ...], as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pressmark import stores
+from pressmark.cli.common.addresses import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.options import complete_layouts
 from pressmark.cli.common.program import Command
@@ -27,7 +28,7 @@ Examples:
   pressmark store init pairtree books --prefix ark:/13030/
   pressmark store init ocfl root --layout 0003:digestAlgorithm=sha512,tupleSize=2
 
-STORE must be empty or not exist.
+STORE must be empty or not exist. An OCFL storage root can be in object storage: see the last example.
 """
 
 EPILOG = """\
@@ -35,6 +36,7 @@ EPILOG = """\
 More examples:
   pressmark store init vitro uploads --namespace http://vivo.example.edu/individual/
   pressmark store init bags transfers
+  pressmark store init ocfl s3://books/root --layout 0003
 
 KIND is one of pairtree, vitro, ocfl, bags. A Pairtree and a Vitro store use the layout of that name; an OCFL storage
 root requires --layout. For a folder of bags, --layout is optional; without it, the name of each bag is its identifier,
@@ -46,7 +48,7 @@ Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
 
 @click.command("init", cls=Command, help=HELP, epilog=EPILOG, short_help="Create an empty store.")
 @click.argument("kind", metavar="KIND", type=click.Choice(stores.KINDS))
-@click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
+@click.argument("path", metavar="STORE", type=PATH_OR_ADDRESS)
 @click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
@@ -63,6 +65,7 @@ Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
     help="Vitro: a namespace, shortened to one letter in paths; repeatable.",
 )
 @IDENTIFIERS
+@bucket_options
 def init_command(
     kind: str,
     path: bytes,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from pressmark import stores
+from pressmark.cli.common.addresses import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.options import PROGRESS, check_globs, complete_layouts, json_option, links_option, null_option
 from pressmark.cli.common.output import Output
@@ -35,7 +36,6 @@ __all__ = [
     "VERIFY",
     "VERSION",
     "Provenance",
-    "bucket_options",
     "by_path",
     "changes_text",
     "check_version",
@@ -63,7 +63,7 @@ MODE = click.option(
     help="Copy, share disk blocks (reflink), or reflink where possible and copy otherwise (auto).",
 )
 NULL = null_option("End items with NUL instead of a line feed.")
-STORE = click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
+STORE = click.argument("path", metavar="STORE", type=PATH_OR_ADDRESS)
 IDENTIFIER = click.argument("identifier", metavar="IDENTIFIER")
 
 
@@ -115,10 +115,12 @@ _IGNORE = click.option(
 
 
 def store_options(function: Function) -> Function:
-    """Add the options for opening STORE; :func:`open_store` takes their values."""
+    """Add the options for opening STORE; :func:`open_store` takes their values, except those for the server of an
+    address.
+    """
     for option in (PROGRESS, _IGNORE, IDENTIFIERS, LAYOUT, _KIND):
         function = option(function)
-    return function
+    return bucket_options(function)
 
 
 def layout_of(text: str | None) -> Layout | None:
@@ -205,23 +207,6 @@ def changes_text(counts: Mapping[str, int]) -> str:
     """Return the number of files that were added, removed, changed and so on."""
     found = [f"{count:,} {kind}" for kind, count in counts.items() if count and kind != "unchanged"]
     return ", ".join([*(found or ["no changes"]), f"{counts['unchanged']:,} unchanged"])
-
-
-def bucket_options(function: Function) -> Function:
-    """Add the options of :func:`pressmark.buckets.address.open_bucket`."""
-    for option in (
-        click.option("--region", metavar="NAME", help="Region of the bucket (default: AWS_DEFAULT_REGION)."),
-        click.option(
-            "--s3-profile", "profile", metavar="NAME", help="Profile of the AWS settings (default: AWS_PROFILE)."
-        ),
-        click.option(
-            "--endpoint",
-            metavar="URL",
-            help="Server with the protocol of S3 (default: AWS_ENDPOINT_URL_S3, or Amazon).",
-        ),
-    ):
-        function = option(function)
-    return function
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 
 import click
 
+from pressmark.cli.common.addresses import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.console import CallError, Failure, cause
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import JSON, bucket_options
+from pressmark.cli.store.options import JSON
 
 __all__ = ["probe_command"]
 
@@ -45,17 +47,18 @@ interrupted.
 @click.command(
     "probe", cls=Command, help=HELP, epilog=EPILOG, short_help="Find out whether a bucket is fit for a store."
 )
-@click.argument("address", metavar="ADDRESS")
+@click.argument("path", metavar="ADDRESS", type=PATH_OR_ADDRESS)
 @bucket_options
 @JSON
-def probe_command(address: str, endpoint: str | None, profile: str | None, region: str | None, as_json: bool) -> int:
+def probe_command(path: bytes, as_json: bool) -> int:
     """Find out whether a bucket is fit for a store."""
-    # Imported here: no other command needs a bucket.
+    # Imported here: the other commands open stores.
     from pressmark.buckets.address import open_bucket
     from pressmark.buckets.probe import probe
 
+    address = os.fsdecode(path)
     try:
-        bucket, prefix = open_bucket(address, endpoint, profile, region)
+        bucket, prefix = open_bucket(path)
         with contextlib.closing(bucket):
             result = probe(bucket, prefix)
     except OSError as error:
