@@ -10,7 +10,8 @@ A block is run, except output, and blocks after ``<!-- not run: needs … -->``.
   line of its own for any number of lines.
 * ``text``, ``json``: not code.
 
-Blocks after ``<!-- requires: … -->`` are left out if one of these packages is missing.
+Blocks after ``<!-- requires: … -->`` are left out if one of these packages is missing; ``versitygw`` is a server of
+object storage.
 """
 
 from __future__ import annotations

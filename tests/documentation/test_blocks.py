@@ -10,12 +10,14 @@ import shlex
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
+from buckets.servers import CREDENTIALS, find_versitygw, versitygw
 from cli.conftest import COMMAND, environment
 
 from .pages import DOCS, Block, blocks, name_of, pages, prose
@@ -37,12 +39,15 @@ NOT_RUN = [
     ("docs/how-to/jobs.md", "needs mpi4py"),
     ("docs/how-to/jobs.md", "needs a Dask cluster"),
     ("docs/how-to/migrating.md", "needs a Dask cluster"),
+    ("docs/how-to/object-storage.md", "needs versitygw"),
     ("docs/how-to/own-layout.md", "needs the network"),
     ("docs/index.md", "needs a checkout and the network"),
     ("docs/performance.md", "needs a checkout and the network"),
     ("docs/reference/ocfl-interoperation.md", "needs a checkout, cargo, Go and Maven"),
     ("docs/tutorial.md", "needs a checkout and the network"),
 ]
+# Not a package, but a server of object storage, which runs while the blocks of its page are run.
+SERVER = "versitygw"
 SESSION = Path(__file__).with_name("python_session.py")
 _STATUS = re.compile(r"^(.*\S)\s+# exit status (\d+)$", re.MULTILINE)
 # Duration and rates, which are only printed after a second.
@@ -62,8 +67,12 @@ def with_status(line: re.Match[str]) -> str:
 
 
 def missing(block: Block) -> list[str]:
-    """Return the packages that a block requires and that are not installed."""
-    return [name for name in block.requires if not any(importlib.metadata.distributions(name=name))]
+    """Return the packages that a block requires and that are not installed, and the server if it is not."""
+    return [
+        name
+        for name in block.requires
+        if (find_versitygw() is None if name == SERVER else not any(importlib.metadata.distributions(name=name)))
+    ]
 
 
 class Reader:
@@ -115,8 +124,25 @@ class Reader:
 
 
 @contextmanager
-def reader(home: Path) -> Iterator[Reader]:
-    """Yield a reader with the tested command in the path."""
+def served(page: str, home: Path) -> Iterator[dict[str, str]]:
+    """Run the server that blocks of a page require, if it is installed, and yield the variables of its users."""
+    needed = [block for block in PAGES[page] if SERVER in block.requires]
+    if not needed or any(map(missing, needed)):
+        yield {}
+        return
+    folder = home / "server"
+    folder.mkdir()
+    files = {name: str(folder / name) for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")}
+    with versitygw(folder) as endpoint:
+        yield {**CREDENTIALS, **files, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL_S3": endpoint}
+
+
+@contextmanager
+def reader(home: Path, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Reader]:
+    """Yield a reader with the tested command in the path.
+
+    :param more: variables of the environment
+    """
     programs = home / "bin"
     programs.mkdir()
     for name, words in (("pressmark", COMMAND), ("python3", [sys.executable])):
@@ -124,7 +150,7 @@ def reader(home: Path) -> Iterator[Reader]:
         script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    variables = {**environment(), "PATH": path, "HOME": str(home), "LC_ALL": "C.UTF-8", "COLUMNS": "100"}
+    variables = {**environment(), "PATH": path, "HOME": str(home), "LC_ALL": "C.UTF-8", "COLUMNS": "100", **more}
     command = [sys.executable, "-P", str(SESSION)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, encoding="utf-8", env=variables) as session:
@@ -146,7 +172,7 @@ def assert_output(block: Block, found: str) -> None:
 @pytest.mark.parametrize("page", [name for name, found in PAGES.items() if any(one.language in RUN for one in found)])
 def test_blocks(page: str, tmp_path: Path) -> None:
     """The blocks of a page succeed one after another, with the output on the page."""
-    with reader(tmp_path) as someone:
+    with served(page, tmp_path) as variables, reader(tmp_path, variables) as someone:
         output: str | None = None
         for block in PAGES[page]:
             if block.is_output:

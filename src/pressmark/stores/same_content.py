@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import PressmarkError
 from pressmark.fixity.outcomes import Readable
 from pressmark.fs.names import decode_fs, encode_fs
@@ -74,11 +75,12 @@ def _is_equal(root: str, kind: str, found: StoredObject, source: ObjectSource, f
         return False
     if kind in _HOLD_EMPTY and set(map(decode_fs, empty)) != {name for name, _path in found.empty_directories()}:
         return False
-    # Sizes first: most objects that differ need not be read.
+    # Sizes first: most objects that differ need not be read. In object storage, opening a file already costs a request.
+    is_local = not is_address(root)
     for name, content in files.items():
         if isinstance(content, bytes):
             status = os.stat(content)
-            if not stat.S_ISREG(status.st_mode) or status.st_size != os.stat(stored[name]).st_size:
+            if not stat.S_ISREG(status.st_mode) or (is_local and status.st_size != os.stat(stored[name]).st_size):
                 return False
     return all(_has_content(found, name, content) for name, content in files.items())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import Failure, remedy_text, say
 from pressmark.cli.common.options import THREADS, job_options
 from pressmark.cli.common.output import Output
@@ -116,7 +117,9 @@ def _what_to_do(report: Report, path: bytes) -> str:
     errors = Counter(problem.kind for problem in report.errors)
     repair = f"pressmark store repair {shlex.quote(os.fsdecode(path))}"
     if damaged := errors.keys() & _DAMAGED:
-        return f"{', '.join(sorted(damaged))}: replace the files by those of a good copy: {repair} --from GOOD"
+        what = f"{', '.join(sorted(damaged))}: replace the files by those of a good copy"
+        # A repair does not write content in object storage.
+        return f"{what} with another program" if is_address(path) else f"{what}: {repair} --from GOOD"
     if repaired := [kind for kind, _ in errors.most_common() if kind in REPAIRED]:
         return f"{repaired[0]}: see what a repair would change: {repair} --dry-run"
     [(kind, _)] = errors.most_common(1)

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, Failure, one_line
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -87,6 +88,9 @@ def repair_command(
     as_json: bool,
 ) -> int:
     """Repair the problems that can be repaired."""
+    if good is not None and is_address(path):
+        what = "replacing damaged files is not supported in object storage"
+        raise CallError(f"--from: {what}; write the files of a good copy to their keys with another program")
     done = 0
     mended: set[str] = set()
     store = open_store(path, kind, layout, identifiers, undeclared=good is None)
