@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from pressmark import migrate, stores
 from pressmark.buckets.address import is_address, open_bucket, parse
 from pressmark.errors import StoreError
 
@@ -69,3 +73,22 @@ def test_open_bucket(aws: None) -> None:
     assert (bucket.url, prefix) == ("s3://books", b"root/")
     assert (bucket._endpoint, bucket._s3.meta.region_name) == ("http://127.0.0.1:7070", "here")
     bucket.close()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: stores.create("pairtree", "s3://books/tree"),
+        lambda: stores.VitroStore.create("s3://books/vitro"),
+        lambda: stores.BagFolder.create("s3://books/bags"),
+        lambda: stores.PairtreeStore("s3://books/tree"),
+        lambda: migrate.plan("books", "s3://books/root", to="ocfl", layout="0003"),
+        lambda: migrate.plan("s3://books/root", "books", to="pairtree"),
+    ],
+)
+def test_what_is_not_supported(call: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address is not taken for the path of a directory called ``s3:``."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match="object storage; use a local path"):
+        call()
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import StoreError
 from pressmark.fixity.outcomes import Readable
 from pressmark.reports import Problem, ProgressEvent, RepairStep
@@ -42,10 +43,11 @@ Event = ProgressEvent | Problem | RepairStep
 OnEvent = Callable[[Event], object]
 
 
-def encode_path(path: Path) -> bytes:
+def encode_path(path: Path, *, remote: bool = False) -> bytes:
     """Return the path of a store as bytes.
 
-    :raises StoreError: no file can have this path
+    :param remote: it may be an address in object storage
+    :raises StoreError: no file can have this path, or it is an address
     """
     try:
         encoded = os.fsencode(path)
@@ -53,6 +55,8 @@ def encode_path(path: Path) -> bytes:
         raise StoreError(str(error.object), "the path cannot be encoded as a file name; choose another path") from None
     if b"\0" in encoded:
         raise StoreError(encoded, "the path contains a NUL character; choose another path")
+    if is_address(encoded) and not remote:
+        raise StoreError(encoded, "only OCFL storage roots can be in object storage; use a local path")
     return encoded
 
 

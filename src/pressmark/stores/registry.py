@@ -63,7 +63,7 @@ def kind_of(path: Path) -> str:
 
 def detect_kind(path: Path, keyword: str) -> str:
     """Return the kind of a store: see :func:`kind_of`; an error names the ``keyword`` that specifies the kind."""
-    base = encode_path(path)
+    base = encode_path(path, remote=True)
     if is_address(base):
         return "ocfl"  # opening it says what is missing
     with store_errors(base):

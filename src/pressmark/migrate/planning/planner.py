@@ -17,7 +17,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pressmark import jobs
-from pressmark.errors import IdentifierError, MigrationError, quoted, quoted_path
+from pressmark.buckets.address import is_address
+from pressmark.errors import IdentifierError, MigrationError, StoreError, quoted, quoted_path
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.chunks import FILES, Chunk, ChunkBuilder
 from pressmark.jobs.workdir import work_errors
@@ -129,6 +130,9 @@ def plan(
     :raises JobError: the work folder cannot be used, or another process uses it
     :raises LayoutConfigError: a layout is invalid
     """
+    for place in (source, destination, work):
+        if isinstance(place, (str, bytes)) and is_address(place):
+            raise StoreError(place, "migrations do not support object storage; use a local path")
     options = make_options(
         source,
         destination,

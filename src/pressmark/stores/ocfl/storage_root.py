@@ -145,7 +145,7 @@ class StorageRoot(Store):
         undeclared: bool = False,
         storage: Storage | None = None,
     ) -> None:
-        self._root = encode_path(path)
+        self._root = encode_path(path, remote=True)
         self.root = os.fsdecode(self._root)
         self.storage = storage or _storage_at(self._root)
         content_paths = _checked_options(self._root, algorithm, user, content_paths)
@@ -196,7 +196,7 @@ class StorageRoot(Store):
         chosen = as_layout(layout)
         if chosen is None:
             raise TypeError("layout: expected a layout or its name, such as 0003, not None")
-        root = encode_path(path)
+        root = encode_path(path, remote=True)
         _checked_options(root, algorithm, user, content_paths)  # before anything is created
         with store_errors(root):
             create_root(_storage_at(root), root, chosen, version, description)
