@@ -103,7 +103,10 @@ def test_usage(aws: None, call: Call) -> None:  # noqa: F811
     for arguments, reason in (
         (["books"], "'books': not an address in object storage, such as s3://bucket/prefix"),
         (["s3://books", "--endpoint", "books"], "'s3://books': Invalid endpoint: books"),
-        (["s3://books", "--s3-profile", "x"], "s3://books: profile 'x' not found; set AWS_PROFILE to one that exists"),
+        (
+            ["s3://books", "--s3-profile", "x"],
+            "--s3-profile 'x': not found in the AWS settings; specify one that exists",
+        ),
     ):
         done = call("store", "probe", *arguments)
         assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"pressmark: {reason}\n")
