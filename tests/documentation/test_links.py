@@ -95,6 +95,13 @@ def test_the_search_finds_each_kind_of_problem() -> None:
         assert all(text for _word, text in found)
 
 
+@pytest.mark.parametrize("word", ["s3", "ocfl", "storage", "store", "bags", "migrate", "collisions"])
+def test_the_search_finds_pages_by_their_titles(word: str) -> None:
+    """The title of a page has the word by itself: the search splits titles at spaces and hyphens only."""
+    titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in pages() if page.is_relative_to(DOCS)]
+    assert [title for title in titles if word in re.split(r"[\s-]+", title.lower())]
+
+
 def test_one_description() -> None:
     """The package, its docstring, the recipe and the site have one description."""
     if not (ROOT / "recipe").exists():
