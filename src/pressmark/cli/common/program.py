@@ -17,10 +17,10 @@ from typing import Any
 
 import click
 
-from pressmark.cli.common.object_storage import check_addresses
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
 from pressmark.cli.common.exclusions import check_options
 from pressmark.cli.common.files import discard_stdout
+from pressmark.cli.common.object_storage import check_addresses
 from pressmark.errors import FormatError, LayoutConfigError, ObjectError, PressmarkError, TableError
 from pressmark.option_names import as_flags
 

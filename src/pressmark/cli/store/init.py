@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from pressmark import stores
-from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import complete_layouts
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import IDENTIFIERS, layout_of

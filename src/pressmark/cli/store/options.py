@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from pressmark import stores
-from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.console import CallError
+from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import PROGRESS, check_globs, complete_layouts, json_option, links_option, null_option
 from pressmark.cli.common.output import Output
 from pressmark.errors import IdentifierError, ObjectError, quoted
