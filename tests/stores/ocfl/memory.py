@@ -96,6 +96,7 @@ class MemoryStorage:
     """A :class:`~pressmark.stores.ocfl.storage.Storage` in memory."""
 
     siblings = 64
+    first = 100
 
     def __init__(self, files: Files | None = None, inside: bytes = b"") -> None:
         self.files = files or Files()

@@ -19,6 +19,7 @@ from hypothesis import given, settings, strategies as st
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Problem
 from pressmark.stores.ocfl import walk as ocfl_walk
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.root import OcflRoot
 from strategies import clean_texts
 
@@ -91,7 +92,8 @@ def test_order_does_not_depend_on_threads(
         (path.relative_to(root.root).parent for path in Path(root.root).rglob("0=ocfl_object_1.1")),
         key=lambda path: path.parts,
     )
-    for name, value in {"SIBLINGS": siblings, "BUDGET": budget, "AHEAD": ahead, "DEPTH": depth}.items():
+    monkeypatch.setattr(LocalStorage, "siblings", siblings)
+    for name, value in {"BUDGET": budget, "AHEAD": ahead, "DEPTH": depth}.items():
         monkeypatch.setattr(ocfl_walk, name, value)
     assert [record.path for record in root.objects(threads=threads)] == [path.as_posix() for path in expected]
     assert root.check(threads=threads).counts["objects"] == 150
@@ -138,7 +140,8 @@ def test_two_threads_take_half_as_long(tmp_path: Path, monkeypatch: pytest.Monke
     """No thread waits while there is work: what a call leaves over does not hold up the others."""
     pool = RoundPool()
     monkeypatch.setattr("pressmark.fs.walk.Threads", lambda *_arguments: pool)
-    for name, value in {"SIBLINGS": 4, "BUDGET": 4}.items():
+    monkeypatch.setattr(LocalStorage, "siblings", 4)
+    for name, value in {"BUDGET": 4}.items():
         monkeypatch.setattr(ocfl_walk, name, value)
     assert len(list(big(tmp_path).objects(threads=2))) == 150
     assert pool.calls > 30

@@ -197,7 +197,7 @@ class _Repair:
             if self._run.changes.clear(path):
                 self._run.note([RepairStep.of("remove", path)], "leftover", path)
         problems = read_root(self._storage).problems
-        for item in Walk(self._storage, check_object, ignore=self._ignore):
+        for item in Walk(self._storage, check_object, reads="rules", ignore=self._ignore):
             if isinstance(item, Checked):
                 self._mend_object(item.path, item.problems)
             elif item.kind == "file-stray" and item.code == "E003":

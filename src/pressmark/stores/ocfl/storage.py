@@ -45,9 +45,11 @@ class Storage(Reader, Protocol):
     because OCFL allows none (E090). Every method raises :class:`OSError` if the storage refuses the operation.
 
     :cvar siblings: how many directories in a directory a walk reads in one call of :meth:`trees`
+    :cvar first: how many objects show whether the layout fits; see :mod:`pressmark.stores.placement`
     """
 
     siblings: int
+    first: int
 
     def below(self, path: bytes) -> Storage:
         """Return the storage of one directory."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
@@ -29,7 +30,6 @@ from pressmark.stores.ocfl.declarations import (
 )
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
 from pressmark.stores.ocfl.storage import HEAD, Reads, Storage
-from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 
@@ -392,9 +392,8 @@ def walk_objects(
 def first_objects(storage: Storage, misplacements: Misplacements, in_place: InPlace) -> Iterator[StoreObject]:
     """Yield the objects of :func:`walk_objects` for :class:`pressmark.stores.placement.FirstObjects`."""
     names = [name for name in storage.first_directories() if name != EXTENSIONS]
-    for item in walk_objects(storage, misplacements, in_place, 1, (), names=names, budget=FIRST):
-        if isinstance(item, StoreObject):
-            yield item
+    found = walk_objects(storage, misplacements, in_place, 1, (), names=names, budget=storage.first)
+    yield from islice((item for item in found if isinstance(item, StoreObject)), storage.first)
 
 
 def _identify(storage: Storage, tree: ObjectTree) -> tuple[str | None, tuple[Problem, ...]] | None:

@@ -16,7 +16,7 @@ from pressmark.fs.beneath import open_beneath, read_all, real_path, require_regu
 from pressmark.fs.names import NAME_MAX, PATH_MAX, first_link, is_absent, too_long
 from pressmark.fs.trees import DirectoryEntry, Wanted, scan
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
-from pressmark.stores.placement import first_directories
+from pressmark.stores.placement import FIRST, first_directories
 from pressmark.threads import require_use
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class LocalStorage:
     """
 
     siblings = 64
+    first = FIRST
 
     def __init__(self, base: bytes, path: bytes = b"") -> None:
         self._base = base

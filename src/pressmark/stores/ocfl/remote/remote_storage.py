@@ -57,6 +57,8 @@ class RemoteStorage:
 
     # A listing has a thousand keys.
     siblings = 512
+    # Each costs a request.
+    first = 16
 
     def __init__(self, bucket: Bucket, prefix: bytes = b"") -> None:
         self.bucket = bucket
@@ -184,7 +186,11 @@ class RemoteStorage:
         trees: list[Tree] = []
         files: list[ListedKey] = []
         wanted: list[bool] = []
+        done = 0
         for name, keys in below.items():
+            if len(trees) >= budget:
+                break
+            done += 1
             tops = [name] if not marker else None if keys is None else _tops(keys, len(self.prefix + above), marker)
             is_odd = keys is None or tops is None or (clashes and len({one.lower() for one in tops}) < len(tops))
             if is_odd or not keys or tops is None:
@@ -199,7 +205,7 @@ class RemoteStorage:
                     files += inside
                     wanted += [_is_wanted(one.key[len(start) :], reads) for one in inside]
         contents = self._contents([one for one, is_wanted in zip(files, wanted, strict=True) if is_wanted], reads)
-        if left := dict.fromkeys(names[len(below) :], 0):
+        if left := dict.fromkeys(names[done:], 0):
             trees.append(Tree(b"", "rest", 0, 0, 0, 0, 0, {}, left, [], [], []))
         return _kernels.active.TreeBatch.of(
             trees, [contents.get(one.key) for one in files], [one.size for one in files]
