@@ -503,11 +503,13 @@ _STATUSES = {
 
 
 def _condition(over: str) -> dict[str, Any]:
+    if not over:
+        raise OSError(errno.EIO, "the server has no ETag for the key, which cannot be replaced safely; write it anew")
     return {"IfNoneMatch": "*"} if over == NEW else _if_match(None if over == ANY else over)
 
 
 def _if_match(token: str | None) -> dict[str, Any]:
-    return {} if token is None else {"IfMatch": f'"{token}"'}
+    return {"IfMatch": f'"{token}"'} if token else {}
 
 
 def _storage_class(name: str | None) -> dict[str, Any]:
@@ -515,7 +517,8 @@ def _storage_class(name: str | None) -> dict[str, Any]:
 
 
 def _token(answer: Mapping[str, Any]) -> str:
-    return str(answer["ETag"]).strip('"')
+    """Return the token of a key; empty if the server has none, as for files copied into its directory."""
+    return str(answer.get("ETag", "")).strip('"')
 
 
 def _date(answer: Mapping[str, Any]) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.reports import Report
@@ -260,3 +261,38 @@ def test_a_large_file_that_was_sent_in_part(tmp_path: Path, monkeypatch: pytest.
             assert [step.action for step in open_root(bucket).repair().steps] == ["remove"]
         assert list(bucket.uploads(b"")) == []
         assert errors(open_root(bucket).check(digests=True)) == []
+
+
+def test_a_removal_that_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the right to delete, an object stays, and no later repair removes it."""
+    bucket = new_bucket(OLD)
+
+    def deny(call: str, key: bytes) -> None:
+        if call == "delete" and b"probe-" not in key:
+            raise PermissionError(errno.EACCES, "access denied", key)
+
+    bucket.on_request = deny
+    with pytest.raises(ObjectError, match="access denied"):
+        open_root(bucket).delete(ID)
+    bucket.on_request = None
+    monkeypatch.setitem(LATE, "by", DAYS)
+    assert open_root(bucket).repair().ok
+    assert seen(bucket) == OLD
+    assert [key for key in bucket.keys if b"pressmark-staging" in key] == []
+
+
+def test_a_server_that_ignores_the_condition_of_uploads(tmp_path: Path) -> None:
+    """Large files are refused there, because another writer could overwrite them; small ones are stored."""
+
+    class Lying(MemoryBucket):
+        def complete(self, key: bytes, upload: str, parts: Any, *, over: str = ANY) -> str:
+            return super().complete(key, upload, parts, over=ANY)
+
+    bucket = Lying()
+    bucket._stored.update(new_bucket()._stored)
+    (tmp_path / "large").write_bytes(bytes(upload.PART + 1))
+    with pytest.raises(ObjectError, match="files over 8 MiB can be overwritten; use another server"):
+        open_root(bucket).put(ID, tmp_path / "large")
+    assert seen(bucket) is None
+    open_root(bucket).put(ID, OLD)
+    assert seen(bucket) == OLD

@@ -25,12 +25,14 @@ class Location:
     """A part of a bucket: everything whose key begins with a prefix.
 
     :param prefix: empty, or with ``/`` at its end
+    :ivar decides_uploads: whether an upload in parts never overwrites a key, once that is known
     """
 
     def __init__(self, bucket: Bucket, prefix: bytes) -> None:
         self.bucket = bucket
         self.prefix = prefix
         self._is_fit = False
+        self.decides_uploads = False
 
     def path(self, relative: bytes) -> bytes:
         where = self.prefix + relative if relative else self.prefix[:-1]
@@ -47,6 +49,7 @@ class Location:
         if not found.is_safe:
             what = "the server ignores conditions, so that writers can overwrite each other's files"
             raise StoreError(self.path(b""), f"{what}; see pressmark store probe, and use another server")
+        self.decides_uploads = found.completes
         self._is_fit = True
 
     def read(self, path: bytes) -> tuple[bytes, str]:

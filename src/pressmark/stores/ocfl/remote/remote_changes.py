@@ -180,6 +180,9 @@ class RemoteChanges:
                 opener.close()
                 return content
             size = found.st_size
+        if not self._location.decides_uploads:
+            what = "the server ignores the condition of uploads in parts, so that files over 8 MiB can be overwritten"
+            raise OSError(errno.EOPNOTSUPP, f"{what}; use another server", target)
         prepared, path = self._place(target)
         upload = PartsUpload(self._bucket, self._key(prepared, path), self._parts, size)
         prepared.uploads[path] = upload
@@ -517,7 +520,13 @@ class RemoteChanges:
             noted = self._bucket.head(self._location.prefix + _mark(path)).modified
         except FileNotFoundError:
             return False
-        if noted > self._now() - ALIVE and not self.alone:
+        is_old = self.alone or noted < self._now() - ALIVE
+        if self._location.file(path + b"/" + _INVENTORY) is not None:
+            # The removal was refused or killed before it began, or there is a new object since.
+            with suppress(PermissionError):
+                self._delete([self._location.prefix + _mark(path)] if is_old else [])
+            return False
+        if not is_old:
             what = f"another run is removing the object; if it was killed, repair the store ({option('alone', True)})"
             raise SourceError("changed", what)
         self._remove(path)

@@ -217,7 +217,7 @@ class RemoteStorage:
         Files with equal tokens and sizes are equal, and read once: an inventory and its copy, a declaration. A sidecar
         whose token is the MD5 digest of what it must contain is not read.
         """
-        found: dict[tuple[str, int], bytes | None] = {}
+        found: dict[tuple[str | bytes, int], bytes | None] = {}
         contents: dict[bytes, bytes] = {}
         for some in ([one for one in files if not _is_sidecar(one)], [one for one in files if _is_sidecar(one)]):
             for one in some:
@@ -225,12 +225,12 @@ class RemoteStorage:
                 if _is_sidecar(one) and inventory in contents and algorithm in _ALGORITHMS:
                     line = sidecar_bytes(_hexdigest(decode_fs(algorithm), contents[inventory]))
                     if hashlib.md5(line, usedforsecurity=False).hexdigest() == one.token:
-                        found[one.token, one.size] = line
-            unread = list({(one.token, one.size): one for one in some if (one.token, one.size) not in found}.values())
+                        found[_identity(one)] = line
+            unread = list({_identity(one): one for one in some if _identity(one) not in found}.values())
             for one, content in zip(unread, in_order(lambda one: self._content(one, reads), unread), strict=True):
-                found[one.token, one.size] = content
+                found[_identity(one)] = content
             for one in some:
-                content = found[one.token, one.size]
+                content = found[_identity(one)]
                 if content is not None:
                     contents[one.key] = content
         return contents
@@ -239,7 +239,7 @@ class RemoteStorage:
         try:
             with RemoteFile(self.bucket, one.key, HEAD if reads == "ids" else None, one.token) as opened:
                 return opened.readall()
-        except OSError:
+        except (FileNotFoundError, PermissionError, KeyChangedError):  # looked at again by itself
             return None
 
     def _siblings(self, above: bytes, names: Sequence[bytes]) -> dict[bytes, list[ListedKey] | None]:
@@ -274,7 +274,8 @@ class RemoteStorage:
     # --- create -------------------------------------------------------------------------------------------------------
 
     def create(self, files: Mapping[bytes, bytes | None], name: bytes, data: bytes) -> None:
-        foreign = next((one for one in self.location.names(b"") if one not in files), None)
+        names = (one for one in self.location.names(b"") if not one.startswith(STAGING))  # of probes
+        foreign = next((one for one in names if one not in files), None)
         if foreign is not None:
             what = f"the prefix contains {quoted_path(foreign)}; specify an empty or new prefix"
             raise StoreError(self.path(b""), what)
@@ -392,6 +393,11 @@ def _is_wanted(path: bytes, reads: Reads) -> bool:
     above, _, name = path.rpartition(b"/")
     in_place = not above or (b"/" not in above and above.startswith(b"v"))
     return reads != "paths" and in_place and name.startswith((b"0=", b"inventory.json"))
+
+
+def _identity(one: ListedKey) -> tuple[str | bytes, int]:
+    """Return what files with equal content have in common; a key without a token is equal to itself only."""
+    return one.token or one.key, one.size
 
 
 def _is_sidecar(one: ListedKey) -> bool:
