@@ -1,16 +1,19 @@
-"""Many requests at a time."""
+"""Many requests at a time, and waits that an interrupt ends."""
 
 from __future__ import annotations
 
-from collections import deque
+import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["REQUESTS", "in_order"]
+from pressmark.threads import Threads, require_use
+
+__all__ = ["REQUESTS", "in_order", "pause"]
 
 #: Requests at a time.
 REQUESTS = 16
+# Seconds between two looks whether a result is still needed.
+LOOK = 0.1
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -18,15 +21,17 @@ R = TypeVar("R")
 
 def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Call a function in several threads, and yield the results in the order of the items; few are read ahead."""
-    with ThreadPoolExecutor(REQUESTS, "pressmark-request") as pool:
-        waiting: deque[Future[R]] = deque()
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) >= 2 * REQUESTS:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for one in waiting:
-                one.cancel()
+    with Threads(REQUESTS, "pressmark-request") as pool:
+        yield from pool.map(function, items, on_wait=require_use)
+
+
+def pause(seconds: float) -> None:
+    """Wait, unless the result of this call is no longer needed.
+
+    :raises pressmark.threads.Cancelled: it is not
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        require_use()
+        time.sleep(min(LOOK, left))
+    require_use()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -37,6 +36,7 @@ from pressmark.buckets.bucket import (
     sent_digests,
     utf8_text,
 )
+from pressmark.buckets.requests import pause
 from pressmark.errors import StoreError
 from pressmark.version import __version__
 
@@ -345,7 +345,7 @@ class S3Bucket:
             except (self._errors.ClientError, self._errors.BotoCoreError, *self._broken) as error:
                 if attempt == TRIES or not self._is_temporary(error):
                     raise self._translated(error, key, over) from error
-            time.sleep(FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1))
+            pause(FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1))
 
     def _before_send(self, **_details: object) -> None:
         with self._lock:

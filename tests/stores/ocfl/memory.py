@@ -206,6 +206,9 @@ class MemoryStorage:
     def first_link(self, _path: bytes) -> bytes | None:
         return None
 
+    def is_decided(self, _path: bytes, _version: bytes) -> bool:
+        return False
+
     def removals(self) -> tuple[()]:
         return ()
 

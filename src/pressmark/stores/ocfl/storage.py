@@ -139,6 +139,9 @@ class Storage(Reader, Protocol):
         the next one continues.
         """
 
+    def is_decided(self, path: bytes, version: bytes) -> bool:
+        """Return whether a run has decided a version of the object at ``path`` that it may not have published yet."""
+
     def removals(self) -> Sequence[bytes]:
         """Return the paths of objects whose removal has begun and not ended."""
 

@@ -133,6 +133,9 @@ class LocalStorage:
     def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
         return False  # objects are prepared elsewhere
 
+    def is_decided(self, path: bytes, version: bytes) -> bool:
+        return False  # what is there beside the lock was interrupted
+
     def removals(self) -> tuple[()]:
         return ()  # an object disappears by one rename
 

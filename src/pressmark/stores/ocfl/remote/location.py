@@ -10,6 +10,7 @@ from pressmark.buckets.bucket import Bucket, ListedKey
 from pressmark.buckets.probe import STAGING, probe
 from pressmark.errors import StoreError
 from pressmark.fs.trees import DirectoryEntry
+from pressmark.threads import require_use
 
 __all__ = ["DECIDED", "REMOVALS", "Location"]
 
@@ -68,6 +69,7 @@ class Location:
         """
         after: bytes | None = self.prefix + path + start if start else b""
         while after is not None:
+            require_use()
             page = self.bucket.list(self.prefix + path, after=after, limit=limit or 1000)
             yield from page.keys
             after = None if limit else page.after

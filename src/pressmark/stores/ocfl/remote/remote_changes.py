@@ -20,8 +20,8 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from itertools import count, groupby
 from threading import BoundedSemaphore
 from types import TracebackType
@@ -51,7 +51,7 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
 from pressmark.stores.ocfl.remote.location import DECIDED, REMOVALS, Location
 from pressmark.stores.ocfl.remote.upload import PART, PartsUpload
-from pressmark.threads import resolve_threads
+from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["RemoteChanges"]
 
@@ -119,8 +119,9 @@ class RemoteChanges:
     def __enter__(self) -> Self:
         self._location.require_fit()
         self.path = os.fsencode(tempfile.mkdtemp(prefix="pressmark-"))
-        self._pool = ThreadPoolExecutor(REQUESTS, "pressmark-send")
-        self._parts = ThreadPoolExecutor(REQUESTS, "pressmark-part")
+        self._stack = ExitStack()
+        self._parts = self._stack.enter_context(Threads(REQUESTS, "pressmark-part"))
+        self._pool = self._stack.enter_context(Threads(REQUESTS, "pressmark-send"))
         return self
 
     def __exit__(
@@ -131,8 +132,7 @@ class RemoteChanges:
                 if isinstance(error, KeyboardInterrupt):
                     self._prepared[new].uploads.clear()  # the next run continues them
                 self.discard(new)
-            self._pool.shutdown(cancel_futures=True)
-            self._parts.shutdown(cancel_futures=True)
+            self._stack.__exit__(kind, error, trace)
         finally:
             with suppress(OSError):
                 remove_tree(self.path)

@@ -287,6 +287,9 @@ class RemoteStorage:
 
     # --- change -------------------------------------------------------------------------------------------------------
 
+    def is_decided(self, path: bytes, version: bytes) -> bool:
+        return bool(self.location.is_ours(path + b"/" + version + b"/inventory.json"))
+
     def removals(self) -> list[bytes]:
         return [self.location.read(REMOVALS + name)[0] for name in self.location.names(REMOVALS[:-1])]
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from threading import BoundedSemaphore
 
 from pressmark.buckets.bucket import MAX_PARTS, MIN_PART, Bucket, Part
 from pressmark.fixity.hasher import NotWritten
+from pressmark.threads import Threads
 
 __all__ = ["PART", "PartsUpload", "part_size"]
 
@@ -38,9 +39,7 @@ class PartsUpload:
     :ivar size: bytes so far
     """
 
-    def __init__(
-        self, bucket: Bucket, key: bytes, pool: ThreadPoolExecutor, size: int, storage_class: str | None = None
-    ) -> None:
+    def __init__(self, bucket: Bucket, key: bytes, pool: Threads, size: int, storage_class: str | None = None) -> None:
         self.path = key
         self.size = 0
         self._bucket = bucket

@@ -183,6 +183,9 @@ class NextVersion:
             if not self._is_as_found():
                 raise self._changed()
             if (why := self._irregularity()) is not None:
+                name = next_version(self._current.document["head"])
+                if name is not None and self._storage.is_decided(self.path, encode_fs(name)):
+                    raise self._exists(name)
                 raise self._improper(why)
 
     def _fault(self) -> str | None:
@@ -222,9 +225,8 @@ class NextVersion:
             if not self._storage.exists(self._path(head)):
                 return f"version-absent: the directory of {document['head']} is missing"
         name = next_version(document["head"])
-        if name is None or self._storage.is_leftover(self.path, encode_fs(name)):
-            return None
-        if self._storage.exists(self._path(encode_fs(name))):
+        is_there = name is not None and self._storage.exists(self._path(encode_fs(name)))
+        if name is not None and is_there and not self._storage.is_leftover(self.path, encode_fs(name)):
             return f"version-extra: {name} is not a complete version, and the inventory does not list it"
         return None
 
@@ -283,8 +285,7 @@ class NextVersion:
             self._publishing.publish_version(new, self.path, encode_fs(self._name), sidecar, self._current.data)
         except FileExistsError:
             # Another host, whose lock this one does not see: finished or refused on the next attempt.
-            what = f"{self._name} exists already; run the command again"
-            raise self._error("exists", what) from None
+            raise self._exists(self._name) from None
 
     def is_published(self) -> bool:
         """Return whether the version is in the object."""
@@ -298,6 +299,9 @@ class NextVersion:
 
     def _path(self, *names: bytes) -> bytes:
         return b"/".join((self.path, *names))
+
+    def _exists(self, name: str) -> ObjectError:
+        return self._error("exists", f"{name} exists already; run the command again")
 
     def _changed(self) -> ObjectError:
         return self._error("changed", "changed by another run; run the command again")
