@@ -296,3 +296,27 @@ def test_a_server_that_ignores_the_condition_of_uploads(tmp_path: Path) -> None:
     assert seen(bucket) is None
     open_root(bucket).put(ID, OLD)
     assert seen(bucket) == OLD
+
+
+def test_a_new_version_beside_lost_content() -> None:
+    """An update does not depend on the content of earlier versions, which it does not read."""
+    bucket = new_bucket(OLD)
+    [lost] = [key for key in bucket.keys if key.endswith(b"v1/content/same.txt")]
+    bucket.delete([lost])
+    open_root(bucket).update(ID, add={"new.txt": b"new"}, created=CREATED)
+    found = open_root(bucket).get(ID)
+    assert (found.version, found.read_bytes("new.txt"), found.read_bytes("a.txt")) == ("v2", b"new", b"old")
+
+
+def test_a_removal_that_ended_at_once() -> None:
+    """An object whose inventory alone was removed, without a note, comes back with all its versions."""
+    bucket = new_bucket(OLD)
+    open_root(bucket).update(ID, add={"a.txt": b"newer"}, created=CREATED)
+    before = bucket.keys
+    top = next(key for key in before if key.endswith(b"v2/inventory.json")).removesuffix(b"v2/inventory.json")
+    bucket.delete([key for key in before if key in (top + b"inventory.json", top + b"0=ocfl_object_1.1")])
+    assert seen(bucket) is None
+    open_root(bucket).repair(alone=True)
+    assert {key: data for key, data in bucket.keys.items() if key.startswith(top)} == {
+        key: data for key, data in before.items() if key.startswith(top)
+    }

@@ -247,7 +247,13 @@ class RemoteChanges:
 
     def _publish_upload(self, prepared: _Prepared, path: bytes) -> _Sent:
         upload = prepared.uploads.pop(path)
-        upload.publish()
+        try:
+            upload.publish()
+        except FileExistsError:
+            what = (
+                "another run has left another file with this name; repair the store, or put the object again in a day"
+            )
+            raise OSError(errno.EBUSY, what, upload.path) from None
         return _Sent(path)
 
     def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
@@ -364,12 +370,15 @@ class RemoteChanges:
         version = encode_fs(document["head"])
         sidecar, line = _sidecar(document, data)
         if not is_alone:
-            names = set(self._location.names(path))
-            if missing := _contents(document) - names:
+            names, contents = set(self._location.names(path)), _contents(document)
+            # What an earlier version has lost is no reason to leave this one unfinished.
+            wanted = {name for name in contents if is_new or name.startswith(version + b"/")}
+            if missing := wanted - names:
                 where = self._location.path(path + b"/" + min(missing))
                 raise FileNotFoundError(errno.ENOENT, "a file of the new version is missing", where)
             # Of losers, and of objects that were removed.
-            own = {version + b"/" + _INVENTORY, version + b"/" + sidecar, *_contents(document)}
+            versions = map(encode_fs, document["versions"])
+            own = {one + b"/" + name for one in versions for name in (_INVENTORY, sidecar)} | contents
             left = [name for name in sorted(names - own) if _IN_VERSION.match(name)]
             foreign = [path + b"/" + name for name in left if is_new or name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
