@@ -10,6 +10,7 @@ from pressmark.buckets.bucket import Bucket, ListedKey
 from pressmark.buckets.probe import STAGING, probe
 from pressmark.errors import StoreError
 from pressmark.fs.trees import DirectoryEntry
+from pressmark.stores.ocfl.remote.remote_file import RemoteFile
 from pressmark.threads import require_use
 
 __all__ = ["DECIDED", "REMOVALS", "Location"]
@@ -55,11 +56,8 @@ class Location:
 
     def read(self, path: bytes) -> tuple[bytes, str]:
         """Return the content of a file, and its token."""
-        found = self.bucket.get(self.prefix + path)
-        try:
-            return found.read(), found.status.token
-        finally:
-            found.close()
+        with RemoteFile(self.bucket, self.prefix + path) as opened:
+            return opened.readall(), opened.status.token
 
     def listed(self, path: bytes, limit: int | None = None, *, start: bytes = b"") -> Iterator[ListedKey]:
         """Yield the keys whose path begins with ``path``, in the order of their bytes.

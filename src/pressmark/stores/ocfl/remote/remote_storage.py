@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from pressmark import _kernels
-from pressmark.buckets.bucket import MAX_KEY, Bucket, Download, KeyChangedError, KeyStatus, ListedKey
+from pressmark.buckets.bucket import MAX_KEY, Bucket, KeyChangedError, KeyStatus, ListedKey
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError, quoted, quoted_path
@@ -29,22 +29,19 @@ from pressmark.fs.names import NAME_MAX, decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.stores.ocfl.inventory import ALGORITHMS, sidecar_bytes
 from pressmark.stores.ocfl.remote.location import REMOVALS, Location
+from pressmark.stores.ocfl.remote.remote_file import RemoteFile
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.remote.remote_changes import RemoteChanges
 
-__all__ = ["RemoteFile", "RemoteStorage"]
+__all__ = ["RemoteStorage"]
 
 Key = TypeVar("Key")
-# Bytes of a file that one request reads: a connection that breaks costs at most as much.
-RANGE = 1 << 26
 # Files that are read ahead are read whole, if they are not larger.
 SMALL = 1 << 20
 # Keys that are listed in one call, before the rest is left to the next.
 MANY = 20_000
-# A broken connection is opened again so often.
-TRIES = 5
 _FIRST_DIRECTORIES = 5_000
 _ALGORITHMS = frozenset(map(encode_fs, ALGORITHMS))
 
@@ -306,81 +303,6 @@ class RemoteStorage:
     def scratch(self) -> Iterator[bytes]:
         with TemporaryDirectory(prefix="pressmark-") as folder:
             yield os.fsencode(folder)
-
-
-class RemoteFile(io.RawIOBase):
-    """A key of a bucket, open for reading. A connection that breaks is opened again where it broke.
-
-    :param end: the byte after the last one to read
-    :param token: read only this version
-    :raises OSError: it does not exist, or cannot be read
-    """
-
-    def __init__(self, bucket: Bucket, key: bytes, end: int | None = None, token: str | None = None) -> None:
-        self._bucket = bucket
-        self._key = key
-        self._position = 0
-        self._limit = end
-        self._download: Download | None = bucket.get(key, end=min(end or RANGE, RANGE), token=token)
-        self.status: KeyStatus = self._download.status
-        self._begun = 0
-
-    @property
-    def _end(self) -> int:
-        return self.status.size if self._limit is None else min(self._limit, self.status.size)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.status.size}[whence]
-        if start + offset < 0:
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        if start + offset != self._position:
-            self._position = start + offset
-            self._disconnect()
-        return self._position
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(cast(bytearray, buffer)).cast("B")
-        wanted = min(len(view), self._end - self._position)
-        for tries in range(TRIES):
-            if wanted <= 0:
-                return 0
-            try:
-                if self._download is None:
-                    end = min(self._position + RANGE, self._end)
-                    self._download = self._bucket.get(self._key, begin=self._position, end=end, token=self.status.token)
-                block = self._download.read(wanted)
-            except (FileNotFoundError, PermissionError, KeyChangedError):
-                raise
-            except OSError:
-                self._disconnect()
-                if tries == TRIES - 1:
-                    raise
-                continue
-            if block:
-                view[: len(block)] = block
-                self._position += len(block)
-                return len(block)
-            self._disconnect()  # the end of a range
-        raise OSError(errno.EIO, "the connection broke again and again", self._key)
-
-    def _disconnect(self) -> None:
-        if self._download is not None:
-            self._download.close()
-            self._download = None
-
-    def close(self) -> None:
-        if not self.closed:
-            self._disconnect()
-        super().close()
 
 
 def _status(found: ListedKey | KeyStatus) -> os.stat_result:

@@ -1,0 +1,122 @@
+"""Changes of OCFL storage roots through a network that fails: each fault at each request of each change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pressmark.errors import ObjectError
+from pressmark.stores.ocfl.remote import upload
+from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
+from pressmark.stores.ocfl.root import OcflRoot
+
+from .proxy import DROP, HALF, LOSE, Answer, Fault, Proxy, error
+
+if TYPE_CHECKING:
+    from pressmark.buckets.s3 import S3Bucket
+
+ID = "info:x/1"
+OLD = {"a.txt": b"old", "same.txt": b"same"}
+NEW = {"a.txt": b"new", "b/c.txt": b"more"}
+
+FAULTS: dict[str, Fault | Answer] = {
+    "answer lost": DROP,
+    "request lost": LOSE,
+    "half of the answer": HALF,
+    "409": error(409, "ConditionalRequestConflict"),
+    "429": error(429, "TooManyRequests"),
+    "500": error(500, "InternalError"),
+    "503": error(503, "SlowDown"),
+}
+Change = Callable[[OcflRoot], object]
+# The object before, the change, and the object after.
+CHANGES: dict[str, tuple[dict[str, bytes] | None, Change, dict[str, bytes] | None]] = {
+    "put": (None, lambda root: root.put(ID, NEW), NEW),
+    "version": (OLD, lambda root: root.put(ID, NEW, replace=True), NEW),
+    "update": (OLD, lambda root: root.update(ID, add={"n": b"n"}, remove=["a.txt"]), {"n": b"n", "same.txt": b"same"}),
+    "delete": (OLD, lambda root: root.delete(ID), None),
+    "repair": (OLD, lambda root: root.repair(), OLD),
+    "check": (OLD, lambda root: root.check(digests=True), OLD),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat requests at once."""
+    monkeypatch.setattr("pressmark.buckets.s3.FIRST_WAIT", 0.001)
+
+
+def open_root(bucket: S3Bucket, prefix: bytes) -> OcflRoot:
+    storage = RemoteStorage(bucket, prefix)
+    # Probing is another test's.
+    storage.location._is_fit = storage.location.decides_uploads = True
+    return OcflRoot(f"{bucket.url}/{prefix.decode()}", storage=storage, user={"name": "A Curator"})
+
+
+def new_root(bucket: S3Bucket, prefix: bytes, files: dict[str, bytes] | None) -> None:
+    bucket.put(prefix + b"0=ocfl_1.1", b"ocfl_1.1\n")
+    layout = b'{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "x"}'
+    bucket.put(prefix + b"ocfl_layout.json", layout)
+    if files is not None:
+        open_root(bucket, prefix).put(ID, files)
+
+
+def seen(bucket: S3Bucket, prefix: bytes) -> dict[str, bytes] | None:
+    try:
+        found = open_root(bucket, prefix).get(ID)
+    except ObjectError as failure:
+        if failure.kind != "missing":
+            raise
+        return None
+    return {name: found.read_bytes(name) for name, _path in found.files()}
+
+
+def errors(root: OcflRoot) -> list[Any]:
+    return [one for one in root.check(digests=True).problems if one.severity == "error"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_fault(
+    s3: S3Bucket, proxied: S3Bucket, proxy: Proxy, name: str, fault: str, request: pytest.FixtureRequest
+) -> None:
+    """A request that fails for a time is repeated, so that the change is made, and made once."""
+    before, change, result = CHANGES[name]
+    new_root(s3, b"count/", before)
+    root = open_root(proxied, b"count/")
+    proxy.reset()
+    change(root)
+    count = len(proxy.requests)
+    # Each request in the long form; every seventh otherwise, another one for each fault.
+    step = 1 if request.config.getoption("--long") else 7
+    for number in range(1 + list(FAULTS).index(fault) % step, count + 1, step):
+        prefix = b"%d/" % number
+        new_root(s3, prefix, before)
+        root = open_root(proxied, prefix)
+        proxy.reset()
+        proxy.faults = {number: FAULTS[fault]}
+        change(root)
+        proxy.reset()
+        assert seen(s3, prefix) == result
+        assert errors(open_root(s3, prefix)) == []
+        if name in ("version", "update"):
+            assert len(open_root(s3, prefix).versions(ID)) == 2
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_large_file(s3: S3Bucket, proxied: S3Bucket, proxy: Proxy, fault: str, tmp_path: Path) -> None:
+    """An upload in parts, and its download, survive each fault."""
+    data = bytes(range(256)) * (upload.PART // 256 + 100)
+    (tmp_path / "large").write_bytes(data)
+    new_root(s3, b"", None)
+    proxy.reset()
+    proxy.faults = dict.fromkeys(range(3, 200, 4), FAULTS[fault])
+    root = open_root(proxied, b"")
+    root.put(ID, tmp_path / "large")
+    assert root.get(ID).read_bytes("large") == data
+    proxy.reset()
+    assert errors(open_root(s3, b"")) == []
+    assert list(s3.uploads(b"")) == []
