@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -185,22 +186,23 @@ class RemoteStorage:
         wanted: list[bool] = []
         done = 0
         for name, keys in below.items():
-            if len(trees) >= budget:
+            # What was listed is used, unless few objects are wanted, each of which costs a request.
+            if len(trees) >= budget < self.siblings:
                 break
             done += 1
-            tops = [name] if not marker else None if keys is None else _tops(keys, len(self.prefix + above), marker)
-            is_odd = keys is None or tops is None or (clashes and len({one.lower() for one in tops}) < len(tops))
-            if is_odd or not keys or tops is None:
+            tops: Mapping[bytes, Sequence[ListedKey]] | None = {name: keys or ()}
+            if marker:
+                tops = None if keys is None else _tops(keys, len(self.prefix + above), marker)
+            if not keys or not tops or (clashes and len({one.lower() for one in tops}) < len(tops)):
                 trees.append(_odd(name, "odd" if marker or keys is None else "unreadable"))
                 continue
-            for top in tops:
-                start = self.prefix + above + top + b"/"
-                inside = [one for one in keys if one.key.startswith(start)]
-                tree = _tree(top, inside, len(start), len(files))
+            for top, inside in tops.items():
+                cut = len(self.prefix + above + top) + 1
+                tree, ordered = _tree(top, inside, cut, len(files))
                 trees.append(tree)
                 if tree.state == "whole":
-                    files += inside
-                    wanted += [_is_wanted(one.key[len(start) :], reads) for one in inside]
+                    files += ordered
+                    wanted += [_is_wanted(one.key[cut:], reads) for one in ordered]
         contents = self._contents([one for one, is_wanted in zip(files, wanted, strict=True) if is_wanted], reads)
         if left := dict.fromkeys(names[done:], 0):
             trees.append(Tree(b"", "rest", 0, 0, 0, 0, 0, {}, left, [], [], []))
@@ -333,31 +335,38 @@ def _hexdigest(algorithm: str, data: bytes) -> str:
     return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 
 
-def _tops(keys: Sequence[ListedKey], cut: int, marker: bytes) -> list[bytes] | None:
-    """Return the objects among keys; :data:`None` if another key is among them, or an object is in another."""
-    found = sorted(
-        {head for head, _, name in (one.key[cut:].rpartition(b"/") for one in keys) if name.startswith(marker)},
-        key=lambda path: path.split(b"/"),
-    )
-    inside = tuple(top + b"/" for top in found)
-    if any(top.startswith(inside) for top in found):
+def _tops(keys: Sequence[ListedKey], cut: int, marker: bytes) -> dict[bytes, Sequence[ListedKey]] | None:
+    """Return the objects among keys in the order of their bytes, with the keys of each; :data:`None` if another key is
+    among them, or an object is in another.
+    """
+    paths = [one.key[cut:] for one in keys]
+    tops = {head for head, _, name in (path.rpartition(b"/") for path in paths) if name.startswith(marker)}
+    found: dict[bytes, Sequence[ListedKey]] = {}
+    end = 0
+    for top in sorted(tops, key=lambda top: top + b"/"):
+        begin = bisect_left(paths, top + b"/")
+        if begin != end:
+            return None
+        end = bisect_left(paths, top + b"0")  # the character after the slash
+        found[top] = keys[begin:end]
+    if end != len(paths):
         return None
-    return found if inside and all(one.key[cut:].startswith(inside) for one in keys) else None
+    return dict(sorted(found.items(), key=lambda item: item[0].split(b"/")))
 
 
 def _odd(name: bytes, state: str) -> Tree:
     return Tree(name, state, errno.ENOENT if state == "unreadable" else 0, 0, 0, 0, 0, {}, {}, [], [], [])
 
 
-def _tree(name: bytes, keys: list[ListedKey], cut: int, number: int) -> Tree:
-    """Return the tree of an object's keys, which are sorted; ``odd`` if some key stands for a directory."""
-    keys.sort(key=lambda one: one.key.split(b"/"))
+def _tree(name: bytes, listed: Sequence[ListedKey], cut: int, number: int) -> tuple[Tree, list[ListedKey]]:
+    """Return the tree of an object, ``odd`` if some key stands for a directory, and its keys in the order of a walk."""
+    keys = sorted(listed, key=lambda one: one.key.split(b"/"))
     files: dict[str, int] = {}
     directories: dict[str, int] = {}
     for one in keys:
         path = decode_fs(one.key[cut:])
         if not path or path.endswith("/") or "//" in path:
-            return _odd(name, "odd")
+            return _odd(name, "odd"), keys
         files[path] = number + len(files)
         above = path.rpartition("/")[0]
         missing = []
@@ -366,5 +375,5 @@ def _tree(name: bytes, keys: list[ListedKey], cut: int, number: int) -> Tree:
             above = above.rpartition("/")[0]
         directories.update(dict.fromkeys(reversed(missing), 0))
     if not files.keys().isdisjoint(directories):  # a file and a directory of one name
-        return _odd(name, "odd")
-    return Tree(name, "whole", 0, 0, 0, 0, 0, files, directories, [], [], [])
+        return _odd(name, "odd"), keys
+    return Tree(name, "whole", 0, 0, 0, 0, 0, files, directories, [], [], []), keys

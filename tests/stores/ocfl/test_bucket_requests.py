@@ -1,0 +1,65 @@
+"""How many requests a root in a bucket needs: each costs money and 10 to 100 ms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from pressmark.buckets.memory import MemoryBucket
+from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
+from pressmark.stores.ocfl.root import OcflRoot
+
+from .bucket import PREFIX
+
+COUNT = 300
+
+
+def open_root(bucket: MemoryBucket) -> OcflRoot:
+    return OcflRoot("s3://memory/root", storage=RemoteStorage(bucket, PREFIX), user={"name": "A Curator"})
+
+
+def new_bucket() -> MemoryBucket:
+    bucket = MemoryBucket()
+    bucket.put(PREFIX + b"0=ocfl_1.1", b"ocfl_1.1\n")
+    layout = b'{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "x"}'
+    bucket.put(PREFIX + b"ocfl_layout.json", layout)
+    return bucket
+
+
+def requests(bucket: MemoryBucket, call: Callable[[], object]) -> Counter[str]:
+    """Return the requests of a call, by their names."""
+    found: Counter[str] = Counter()
+    bucket.on_request = lambda name, _key: found.update([] if name.endswith(" done") else [name])
+    call()
+    bucket.on_request = None
+    return found
+
+
+def test_requests() -> None:
+    """A new object takes two listings and a request a file; a listing and a check take one for each object."""
+    bucket = new_bucket()
+    root = open_root(bucket)
+    root.put("first", {"f": b"1"})  # with the probe
+    assert requests(bucket, lambda: root.put("x", {"f": b"1"})) == {"list": 2, "put": 6}
+    assert requests(bucket, lambda: root.update("x", add={"g": b"2"})).total() <= 22
+    list(root.put_all((f"b{number}", {"f": b"2"}) for number in range(COUNT)))
+    objects = COUNT + 2
+    listed = requests(bucket, lambda: list(open_root(bucket).objects()))
+    assert (listed["list"] <= 12, listed["get"] <= objects + 4) == (True, True), listed
+    checked = requests(bucket, lambda: open_root(bucket).check())
+    assert (checked["list"] <= 14, checked["get"] <= objects + 8) == (True, True), checked
+    assert requests(bucket, lambda: open_root(bucket).get("b5").read_bytes("f")).total() <= 50
+    assert requests(bucket, lambda: open_root(bucket).repair()).total() <= 2 * objects + 100
+
+
+def test_objects_that_are_beside_each_other() -> None:
+    """Many objects in one directory are listed once."""
+    bucket = new_bucket()
+    bucket.delete([PREFIX + b"ocfl_layout.json"])
+    layout = b'{"extension": "0002-flat-direct-storage-layout", "description": "x"}'
+    bucket.put(PREFIX + b"ocfl_layout.json", layout)
+    list(open_root(bucket).put_all((f"b{number}", {"f": b"2"}) for number in range(COUNT)))
+    root = open_root(bucket)
+    assert requests(bucket, lambda: list(root.objects()))["list"] <= 8
+    assert [one.id for one in root.objects()] == sorted(f"b{number}" for number in range(COUNT))
+    assert root.check(digests=True).counts["objects"] == COUNT
