@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pressmark.buckets import upload
+from pressmark.buckets.probe import ProbeResult
 from pressmark.errors import ObjectError
-from pressmark.stores.ocfl.remote import upload
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -43,6 +44,9 @@ CHANGES: dict[str, tuple[dict[str, bytes] | None, Change, dict[str, bytes] | Non
 }
 
 
+FIT = ProbeResult("", True, True, True, True, True, True, True, ("sha512",), {}, (), 0)
+
+
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repeat requests at once."""
@@ -51,8 +55,7 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_root(bucket: S3Bucket, prefix: bytes) -> OcflRoot:
     storage = RemoteStorage(bucket, prefix)
-    # Probing is another test's.
-    storage.location._is_fit = storage.location.decides_uploads = True
+    storage.location.probed = FIT  # probing is another test's
     return OcflRoot(f"{bucket.url}/{prefix.decode()}", storage=storage, user={"name": "A Curator"})
 
 

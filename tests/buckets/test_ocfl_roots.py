@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from pressmark import stores
+from pressmark.buckets import upload
 from pressmark.errors import ObjectError
-from pressmark.stores.ocfl.remote import upload
 from pressmark.stores.ocfl.root import OcflRoot
 
 from .servers import versitygw

@@ -33,7 +33,7 @@ from pressmark.fs.beneath import (
     OpenReal,
     open_real,
 )
-from pressmark.fs.file_errors import kind_of_error, kind_of_mode
+from pressmark.fs.file_errors import NotWritten, kind_of_error, kind_of_mode
 from pressmark.threads import Threads, resolve_threads
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "NEW",
     "READ_SIZE",
     "NewContent",
-    "NotWritten",
     "OpenOptions",
     "changes",
     "error_outcome",
@@ -188,17 +187,6 @@ def error_outcome(path: str | bytes, number: int, options: OpenOptions) -> Outco
     if options.beneath is None:
         return failed_outcome(path, "link")
     return Outcome(os.fsdecode(path), None, None, None, None, "link", "symbolic link in path")
-
-
-class NotWritten(Exception):
-    """A copy cannot be written.
-
-    :ivar error: the reason
-    """
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 class NewContent(Protocol):

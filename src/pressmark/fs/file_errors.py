@@ -27,7 +27,19 @@ import os
 import stat
 from collections.abc import Callable
 
-__all__ = ["kind_of_error", "kind_of_mode", "message_of", "raising"]
+__all__ = ["NotWritten", "kind_of_error", "kind_of_mode", "message_of", "raising"]
+
+
+class NotWritten(Exception):
+    """A copy cannot be written.
+
+    :ivar error: the reason
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
 
 # The kind by errno; all others are io-error.
 _KINDS = {

@@ -191,8 +191,8 @@ class _Repair:
         self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.changes())
         for path in () if self._run.dry_run else self._storage.removals():
             with contextlib.suppress(SourceError):  # a run is removing it
-                self._run.changes.recover(path)
-                self._run.note([RepairStep.of("remove", path)], "leftover", path)
+                if self._run.changes.recover(path):
+                    self._run.note([RepairStep.of("remove", path)], "leftover", path)
         for path in () if self._run.dry_run else self._storage.leftovers():
             if self._run.changes.clear(path):
                 self._run.note([RepairStep.of("remove", path)], "leftover", path)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from pressmark.buckets.bucket import Bucket, ListedKey
-from pressmark.buckets.probe import STAGING, probe
+from pressmark.buckets.probe import STAGING, ProbeResult, probe
+from pressmark.buckets.remote_file import RemoteFile
 from pressmark.errors import StoreError
 from pressmark.fs.trees import DirectoryEntry
-from pressmark.stores.ocfl.remote.remote_file import RemoteFile
 from pressmark.threads import require_use
 
 __all__ = ["DECIDED", "REMOVALS", "Location"]
@@ -27,14 +27,13 @@ class Location:
     """A part of a bucket: everything whose key begins with a prefix.
 
     :param prefix: empty, or with ``/`` at its end
-    :ivar decides_uploads: whether an upload in parts never overwrites a key, once that is known
+    :ivar probed: how the server behaves, once that is known
     """
 
     def __init__(self, bucket: Bucket, prefix: bytes) -> None:
         self.bucket = bucket
         self.prefix = prefix
-        self._is_fit = False
-        self.decides_uploads = False
+        self.probed: ProbeResult | None = None
 
     def path(self, relative: bytes) -> bytes:
         where = self.prefix + relative if relative else self.prefix[:-1]
@@ -45,14 +44,13 @@ class Location:
 
         :raises StoreError: it does not
         """
-        if self._is_fit:
+        if self.probed is not None:
             return
         found = probe(self.bucket, self.prefix)
         if not found.is_safe:
             what = "the server ignores conditions, so that writers can overwrite each other's files"
             raise StoreError(self.path(b""), f"{what}; see pressmark store probe, and use another server")
-        self.decides_uploads = found.completes
-        self._is_fit = True
+        self.probed = found
 
     def read(self, path: bytes) -> tuple[bytes, str]:
         """Return the content of a file, and its token."""
@@ -82,6 +80,7 @@ class Location:
         prefix = self.prefix + directory + b"/" if directory else self.prefix
         after: bytes | None = b""
         while after is not None:
+            require_use()
             page = self.bucket.list(prefix, after=after, delimiter=True)
             yield from (DirectoryEntry(one.key[len(prefix) :], "file", False) for one in page.keys)
             yield from (DirectoryEntry(one[len(prefix) : -1], "directory", False) for one in page.directories)

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, Self
 from pressmark.buckets.bucket import ANY, NEW, KeyChangedError
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.requests import REQUESTS
+from pressmark.buckets.upload import PART, PartsUpload
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import OpenOptions, examine, transfer, transfer_content
 from pressmark.fixity.outcomes import Content, Outcome
@@ -50,7 +51,6 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
 from pressmark.stores.ocfl.remote.location import DECIDED, REMOVALS, Location
-from pressmark.stores.ocfl.remote.upload import PART, PartsUpload
 from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["RemoteChanges"]
@@ -180,7 +180,7 @@ class RemoteChanges:
                 opener.close()
                 return content
             size = found.st_size
-        if not self._location.decides_uploads:
+        if self._location.probed is None or not self._location.probed.completes:
             what = "the server ignores the condition of uploads in parts, so that files over 8 MiB can be overwritten"
             raise OSError(errno.EOPNOTSUPP, f"{what}; use another server", target)
         prepared, path = self._place(target)
@@ -355,7 +355,7 @@ class RemoteChanges:
             own = [one.result() for one in prepared.sending.values()]
             losing = [self._key(prepared, one.path) for one in own if not one.is_taken and one.path not in listed]
             with suppress(PermissionError):  # the winner removes them, or a repair
-                self._delete(losing)
+                self._bucket.delete(losing)
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._location.path(prepared.path)) from None
 
     def _finish(self, path: bytes, data: bytes, *, is_new: bool = False, is_alone: bool = False) -> None:
@@ -382,7 +382,7 @@ class RemoteChanges:
             left = [name for name in sorted(names - own) if _IN_VERSION.match(name)]
             foreign = [path + b"/" + name for name in left if is_new or name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
-                self._delete([self._location.prefix + one for one in foreign if self._location.is_ours(one)])
+                self._bucket.delete([self._location.prefix + one for one in foreign if self._location.is_ours(one)])
         self._put_same(path + b"/" + version + b"/" + sidecar, line)
         if not is_new:
             self._publish_inventory(path, data)
@@ -533,7 +533,7 @@ class RemoteChanges:
         if self._location.file(path + b"/" + _INVENTORY) is not None:
             # The removal was refused or killed before it began, or there is a new object since.
             with suppress(PermissionError):
-                self._delete([self._location.prefix + _mark(path)] if is_old else [])
+                self._bucket.delete([self._location.prefix + _mark(path)] if is_old else [])
             return False
         if not is_old:
             what = f"another run is removing the object; if it was killed, repair the store ({option('alone', True)})"
@@ -561,7 +561,7 @@ class RemoteChanges:
                     own = {*_contents(document), name, _sidecar_beside(name, document)}
                     if keys & {self._location.prefix + top + b"/" + one for one in own}:
                         return False
-        self._delete([one.key for one in below])
+        self._bucket.delete([one.key for one in below])
         return True
 
     def clear(self, path: bytes) -> bool:
@@ -573,12 +573,8 @@ class RemoteChanges:
         of_probes = [one.key for one in self._location.listed(path, 1) if path.startswith(STAGING) and one.key == key]
         if not of_probes or self._bucket.head(key).modified >= limit:
             return bool(uploads)
-        self._delete(of_probes)
+        self._bucket.delete(of_probes)
         return True
-
-    def _delete(self, keys: Sequence[bytes]) -> None:
-        for begin in range(0, len(keys), 1000):
-            self._bucket.delete(keys[begin : begin + 1000])
 
 
 def _mark(path: bytes) -> bytes:

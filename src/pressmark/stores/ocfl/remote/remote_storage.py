@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 from pressmark import _kernels
 from pressmark.buckets.bucket import MAX_KEY, Bucket, KeyChangedError, KeyStatus, ListedKey
 from pressmark.buckets.probe import STAGING
+from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError, quoted, quoted_path
 from pressmark.fixity.hasher import transfer_content
@@ -30,7 +31,6 @@ from pressmark.fs.names import NAME_MAX, decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.stores.ocfl.inventory import ALGORITHMS, sidecar_bytes
 from pressmark.stores.ocfl.remote.location import REMOVALS, Location
-from pressmark.stores.ocfl.remote.remote_file import RemoteFile
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 
 if TYPE_CHECKING:

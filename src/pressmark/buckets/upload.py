@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from threading import BoundedSemaphore
 
 from pressmark.buckets.bucket import MAX_PARTS, MIN_PART, Bucket, Part
-from pressmark.fixity.hasher import NotWritten
+from pressmark.fs.file_errors import NotWritten
 from pressmark.threads import Threads
 
 __all__ = ["PART", "PartsUpload", "part_size"]
