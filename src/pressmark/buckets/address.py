@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
 from pressmark.buckets.bucket import MAX_KEY
 from pressmark.errors import StoreError
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import decode_fs, encode_fs, is_inside
 
 if TYPE_CHECKING:
     from pressmark.buckets.s3 import S3Bucket
 
-__all__ = ["is_address", "open_bucket", "parse"]
+__all__ = ["absolute", "is_address", "is_below", "open_bucket", "parse"]
 
 SCHEME = b"s3://"
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
@@ -21,6 +22,25 @@ _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 def is_address(text: str | bytes) -> bool:
     """Return whether a path is an address in object storage."""
     return encode_fs(text).startswith(SCHEME)
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """Return the absolute form of a path, or of an address without ``/`` at its end.
+
+    :raises StoreError: the address is malformed
+    """
+    text = os.fspath(path)
+    if not is_address(text):
+        return os.path.abspath(text)
+    parse(text)
+    return text.rstrip("/")
+
+
+def is_below(path: str, other: str) -> bool:
+    """Return whether a path or an address is another one or below it; neither need exist."""
+    if is_address(path) or is_address(other):
+        return f"{path}/".startswith(f"{other}/")
+    return is_inside(path, other)
 
 
 def parse(text: str | bytes) -> tuple[str, bytes]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import monotonic
 
+from pressmark.buckets.address import is_address
 from pressmark.jobs.chunks import Chunk, chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
@@ -45,7 +46,7 @@ class _Job(BringsLayouts, ABC):
 
     def roots(self) -> Iterable[str]:
         """Return the directories that every worker needs."""
-        return (self.options.source, self.options.destination)
+        return [path for path in (self.options.source, self.options.destination) if not is_address(path)]
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Process the objects of a chunk.
@@ -102,15 +103,16 @@ class Verify(_Job):
 
     def roots(self) -> Iterable[str]:
         """Return the destination; the source may no longer exist."""
-        return (self.options.destination,)
+        return [path for path in (self.options.destination,) if not is_address(path)]
 
     def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
+        from pressmark.migrate.transfer.places import each
         from pressmark.migrate.transfer.reading import verify_object  # a plan reads no target
 
         store = self.options.open_destination()
-        for entry in entries:
-            yield verify_object(store, entry)
-            on_object(entry.bytes)
+        for row in each(lambda entry: verify_object(store, entry), entries, store):
+            yield row
+            on_object(row.bytes)
 
 
 class Remove(_Job):
@@ -120,10 +122,13 @@ class Remove(_Job):
 
     def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
         from pressmark.migrate.remove import remove_source  # a plan removes nothing
+        from pressmark.migrate.transfer.places import each
 
         source, destination = self.options.open_source(), self.options.open_destination()
-        for entry in entries:
-            yield remove_source(self.options, source, destination, entry)
+        for row in each(
+            lambda entry: remove_source(self.options, source, destination, entry), entries, source, destination
+        ):
+            yield row
             on_object(0)
 
     def _is_error(self, row: Entry) -> bool:

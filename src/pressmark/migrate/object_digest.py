@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pressmark.errors import JobError, quoted_path
-from pressmark.fixity import hash_file
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import SourceError
@@ -23,7 +22,6 @@ __all__ = [
     "has_same_content_times",
     "mismatch",
     "object_digest",
-    "read_files",
     "sha256_of",
     "with_known",
 ]
@@ -80,16 +78,6 @@ class FileDigests(NamedTuple):
         """Return the files in ``folder``, by their names there; :data:`None` if it contains no file."""
         found = {name.removeprefix(folder): one for name, one in self.digests.items() if name.startswith(folder)}
         return FileDigests(found) if found else None
-
-
-def read_files(files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...] = (ALGORITHM,)) -> FileDigests:
-    """Read and hash files, each once.
-
-    :param files: names within the object, and paths
-    :param algorithms: with :data:`ALGORITHM` among them
-    :raises FileError: a file cannot be read, or changed while it was read
-    """
-    return FileDigests({name: hash_file(path, algorithms, threads=1, links="refuse") for name, path in files})
 
 
 def with_known(known: Mapping[str, object]) -> tuple[str, ...]:

@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import stores
+from pressmark.buckets.address import absolute, is_address, is_below
 from pressmark.errors import MigrationError, StoreError, quoted
-from pressmark.fs.names import is_inside
 from pressmark.layouts import Layout, Pairtree, Vitro, as_layout, layout_from_config
 from pressmark.option_names import option
 from pressmark.paths import PROFILES
 from pressmark.stores import Store
+from pressmark.stores.exceptions import store_errors
 from pressmark.stores.registry import detect_kind, store_class
 
 if TYPE_CHECKING:
@@ -63,11 +64,11 @@ _VERBATIM = frozenset({"pairtree", "ocfl", "bags"})
 class Options:
     """The options of a migration; picklable, with an exact representation in JSON.
 
-    :ivar source: absolute path of the source
+    :ivar source: absolute path of the source, or its address
     :ivar source_kind: one of :data:`pressmark.stores.KINDS`
     :ivar source_options: options for opening the source
     :ivar source_layout: an OCFL ``config.json`` mapping that replaces the layout of the source
-    :ivar destination: absolute path of the destination
+    :ivar destination: absolute path of the destination, or its address
     :ivar to: the kind of the destination
     :ivar layout: the ``config.json`` mapping of the destination's layout; :data:`None` if the kind has only one
     :ivar destination_options: options for creating and opening the destination: ``prefix``, ``namespaces``,
@@ -127,6 +128,11 @@ class Options:
         return cls(**{**fields, "algorithms": tuple(fields["algorithms"])})
 
     @property
+    def is_remote(self) -> bool:
+        """Whether the source or the destination is in object storage."""
+        return is_address(self.source) or is_address(self.destination)
+
+    @property
     def verbatim(self) -> bool:
         """Whether the destination stores the directories of source objects unchanged."""
         return self.source_kind == self.to and self.to in _VERBATIM
@@ -136,6 +142,8 @@ class Options:
 
         :raises OSError: the source cannot be read
         """
+        if self.is_remote:
+            return False
         return os.stat(self.source).st_dev == os.stat(nearest_existing(self.destination)).st_dev
 
     def renames(self) -> bool:
@@ -220,6 +228,8 @@ class Options:
 
         :raises StoreError: the directory contains something other than a store of the kind
         """
+        if is_address(self.destination):
+            return self._is_in_bucket()
         try:
             empty = not os.listdir(self.destination)
         except FileNotFoundError:
@@ -241,6 +251,23 @@ class Options:
         if found != self.to:
             raise StoreError(self.destination, f"a store of kind {found}, not {self.to}; choose another destination")
         return True
+
+    def _is_in_bucket(self) -> bool:
+        """Return whether the address of the destination is that of a storage root; nothing may be below it.
+
+        :raises StoreError: something else is there, or cannot be read
+        """
+        from pressmark.buckets.address import open_bucket
+        from pressmark.buckets.probe import STAGING
+
+        if self.to != "ocfl":
+            what = f"a store of kind {self.to} cannot be written in object storage"
+            raise StoreError(self.destination, f"{what}; choose an OCFL storage root ({option('to', 'ocfl')})")
+        bucket, prefix = open_bucket(self.destination)
+        with store_errors(self.destination):
+            first = next((one for one in bucket.list(prefix, limit=100).keys if STAGING not in one.key), None)
+        names = {prefix + name for name in store_class(self.to).unfinished_names}
+        return first is not None and first.key not in names
 
     def _is_unfinished(self) -> bool:
         """Return whether the directory contains only files that are written while a store is created."""
@@ -347,9 +374,9 @@ def make_options(
     """
     return complete_options(
         Options(
-            source=os.path.abspath(os.fspath(source)),
+            source=absolute(source),
             source_kind=source_kind or detect_kind(os.fspath(source), "source_kind"),
-            destination=os.path.abspath(os.fspath(destination)),
+            destination=absolute(destination),
             to=to,
             layout=layout_config(layout),
             source_layout=layout_config(source_layout),
@@ -436,12 +463,14 @@ def _completed(options: Options) -> Options:
 
 def _contradiction(options: Options) -> str | None:
     """Return how options contradict each other; :data:`None` if they do not."""
-    source, destination = (os.path.realpath(path) for path in (options.source, options.destination))
+    source, destination = (
+        path if is_address(path) else os.path.realpath(path) for path in (options.source, options.destination)
+    )
     if source == destination:
         return "source and destination are the same directory; choose another destination"
-    if is_inside(destination, source):
+    if is_below(destination, source):
         return "the destination is inside the source; choose another destination"
-    if is_inside(source, destination):
+    if is_below(source, destination):
         return "the source is inside the destination; choose another destination"
     if options.version is not None and options.source_kind != "ocfl":
         return f"a store of kind {options.source_kind} has no versions; omit {option('version')}"

@@ -8,9 +8,10 @@ import stat
 from pressmark.errors import FileError, ObjectError, PressmarkError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, TransferError, failure_of
-from pressmark.migrate.object_digest import has_same_content_times, read_files
+from pressmark.migrate.object_digest import has_same_content_times
 from pressmark.migrate.options import TREES, Options
-from pressmark.migrate.transfer.content import Content, File, empty_text, entries_of, list_tree
+from pressmark.migrate.transfer.content import Content, empty_text, entries_of
+from pressmark.migrate.transfer.places import File, Place, list_tree, place_of, read_files
 from pressmark.migrate.transfer.reading import bag_directory, locate_target, object_path, read_content, target_files
 from pressmark.option_names import option
 from pressmark.stores import Store
@@ -41,9 +42,10 @@ def _remove(options: Options, source: Store, destination: Store, entry: Entry) -
     :raises TransferError: the source changed, or cannot be removed by its identifier
     """
     try:
+        place = place_of(source)
         path = object_path(source, source.locate(entry.in_source()))
         with object_errors(source.root, entry.source_id):
-            before = _listing(path)
+            before = _listing(path, place)
         content = read_content(options, source, entry)
         with object_errors(source.root, entry.source_id):
             found = entries_of(content)
@@ -61,7 +63,7 @@ def _remove(options: Options, source: Store, destination: Store, entry: Entry) -
         raise TransferError("kept", "misplaced", what)
 
     def check() -> None:
-        if _listing(path) != before:
+        if _listing(path, place) != before:
             raise _changed()
 
     try:
@@ -80,7 +82,8 @@ def _compare(entry: Entry, entries: str, content: Content) -> None:
     if not has_same_content_times(entry.entries, entries) or entry.digest is None:
         raise _changed()
     try:
-        read = read_files((decode_fs(name), path) for name, path in content.files)
+        files = ((decode_fs(name), path) for name, path in content.files)
+        read = read_files(content.place, files)
     except FileError as error:
         raise TransferError("kept", "changed", f"cannot be compared with the copy: {error}") from None
     if read.whole != entry.digest:
@@ -91,11 +94,17 @@ def _changed() -> TransferError:
     return TransferError("kept", "changed", "changed after it was copied; migrate the object again")
 
 
-def _listing(path: bytes) -> list[tuple[bytes, tuple[int, ...]]]:
+def _listing(path: bytes, place: Place) -> list[tuple[bytes, tuple[int, ...]]]:
     """Return everything at and below a path; links are not followed.
 
     :raises OSError: a directory cannot be read
     """
+    if place.is_remote:
+        files: list[File] = []
+        place.list_tree(path, files, [])
+        statuses = place.statuses([one for _name, one in files])
+        states = [(one.st_ino, one.st_size, one.st_mtime_ns) for one in statuses]
+        return [(name, state) for (name, _path), state in zip(files, states, strict=True)]
     found: list[tuple[bytes, tuple[int, ...]]] = []
     left = [path]
     while left:

@@ -29,11 +29,11 @@ import shutil
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from pressmark.buckets.address import absolute, is_address, is_below
 from pressmark.errors import JobError, MigrationError, quoted_path
 from pressmark.fs.atomic import is_temporary
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.locks import is_owner_lock
-from pressmark.fs.names import is_inside
 from pressmark.fs.owners import UntrustedError, enter_shared
 from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.object_digest import sha256_of
@@ -98,7 +98,8 @@ _Name = str | os.PathLike[str]
 def work_folder(destination: _Name, work: _Name | None = None) -> str:
     """Return the work folder of the unfinished run, or of the next run.
 
-    It is the first of ``<destination>.migration``, ``<destination>.migration-2`` and so on that has no finished run.
+    It is the first of ``<destination>.migration``, ``<destination>.migration-2`` and so on that has no finished run. If
+    the destination is an address, it is in the current directory: ``<last part of the address>.migration``.
 
     :param work: a path to use instead of ``<destination>.migration``
     """
@@ -116,11 +117,17 @@ def finished_folder(destination: _Name, work: _Name | None = None) -> str | None
 
 def _folders(destination: _Name, work: _Name | None) -> list[str]:
     """Return the work folders of all finished runs, and the next one."""
-    base = os.path.abspath(f"{os.path.abspath(os.fspath(destination))}.migration" if work is None else os.fspath(work))
+    base = os.path.abspath(f"{_beside(destination)}.migration" if work is None else os.fspath(work))
     found = [base]
     while state(found[-1]) == "finished":
         found.append(f"{base}-{len(found) + 1}")
     return found
+
+
+def _beside(destination: _Name) -> str:
+    """Return the path of the destination; of one in a bucket, its name, for the current directory."""
+    path = absolute(destination)
+    return os.path.basename(path) if is_address(path) else path
 
 
 def state(work: _Name) -> str:
@@ -187,7 +194,7 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
         return MigrationError(options.source, options.destination, f"{what}; choose another work folder")
 
     for name, path in (("source", options.source), ("destination", options.destination)):
-        if is_inside(folder, path):
+        if is_below(folder, path):
             raise refused(f"the work folder {quoted_path(folder)} is inside the {name}")
 
     def look() -> list[str]:

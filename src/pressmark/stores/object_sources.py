@@ -38,6 +38,7 @@ __all__ = [
     "UnreadableSourceError",
     "check_source",
     "is_content",
+    "is_remote",
     "open_files",
     "plain_entries",
     "refuse_within",
@@ -393,6 +394,7 @@ def _identity(path: bytes) -> tuple[int, int]:
 
 #: The key of a file, the path of its source or its content, and the path of its copy.
 Task = tuple[Any, bytes | Content, bytes]
+_CopyTask = tuple[tuple["SourceCopy", Any], bytes | Content, bytes]
 
 
 class SourceCopy:
@@ -436,6 +438,8 @@ class SourceCopy:
         self.algorithms = algorithms
         self.threads = threads
         self.entries: Iterable[SourceEntry] | None = None
+        #: Whether the files are in a bucket: several are opened at a time.
+        self.is_remote = isinstance(source, Mapping) and is_remote(next(iter(source.values()), None))
         self.expected: int | None = None
         self.mode: str | None = None
         self.files = self.size = 0
@@ -548,17 +552,28 @@ class Copier:
         """Return the mode of a source, and everything else in which sources that are copied together are alike."""
         mode = self.mode_of(copy.source)
         # Whether blocks can be shared is found out for each device; few file systems can.
-        return mode, copy.algorithms, copy.links, copy.is_real, copy.threads, 0 if mode == "copy" else id(copy)
+        how = (mode, copy.algorithms, copy.links, copy.is_real, copy.threads, copy.is_remote)
+        return *how, 0 if mode == "copy" else id(copy)
 
-    def _tasks(self, copies: Iterable[SourceCopy]) -> Iterator[tuple[tuple[SourceCopy, Any], Any, bytes]]:
+    def _tasks(self, copies: Iterable[SourceCopy]) -> Iterator[_CopyTask]:
         for copy in copies:
             try:
                 for key, content, target in copy.tasks():
-                    yield (copy, key), self._take(copy, content, target), target
+                    yield (copy, key), content, target
                     if copy.error is not None:
                         break
             except Exception as error:
                 copy.error = copy.error or error
+
+    def _taken(self, tasks: Iterable[_CopyTask]) -> Iterator[tuple[tuple[SourceCopy, Any], Any, bytes]]:
+        for (copy, key), content, target in tasks:
+            if copy.error is None:
+                try:
+                    taken = self._take(copy, content, target)
+                except Exception as error:
+                    copy.error = copy.error or error
+                else:
+                    yield (copy, key), taken, target
 
     def _stream(self, copies: list[SourceCopy], mode: str) -> None:
         """Copy sources in one stream."""
@@ -571,8 +586,13 @@ class Copier:
                 used = event.mode
                 self.note(first.source, mode, used)
 
+        tasks = self._tasks(copies)
+        if first.is_remote:
+            from pressmark.buckets.remote_file import fetched  # slow to import
+
+            tasks = fetched(tasks, lambda task: getattr(task[1], "data", None))
         stream = copy_files(
-            self._tasks(copies),
+            self._taken(tasks),
             first.algorithms,
             mode=mode,
             threads=first.threads,
@@ -592,6 +612,11 @@ class Copier:
         except Exception as error:  # that concerns all files, such as blocks that cannot be shared
             for copy in copies:
                 copy.error = copy.error or error
+
+
+def is_remote(content: object) -> bool:
+    """Return whether the content of a file is in a bucket, to be read ahead."""
+    return hasattr(getattr(content, "data", content), "fetch")
 
 
 def _cut(copies: Iterable[SourceCopy], together: int) -> Iterator[list[SourceCopy]]:

@@ -21,10 +21,11 @@ from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
 from pressmark.migrate.entry import failure_of
-from pressmark.migrate.object_digest import object_digest, read_files
+from pressmark.migrate.object_digest import object_digest
 from pressmark.migrate.transfer import reading
 from pressmark.migrate.transfer.bag_content import listed_digests
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
+from pressmark.migrate.transfer.places import DISK, read_files
 from pressmark.migrate.transfer.reading import verify_object
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
@@ -69,7 +70,7 @@ def test_every_direction(tmp_path: Path, kind: str, to: str, given: dict[str, Fi
     assert found == given
     if kind != "bags":
         for identifier, files in given.items():
-            read = read_files(write_all(tmp_path / "again", files))
+            read = read_files(DISK, write_all(tmp_path / "again", files))
             assert rows[identifier].digest == read.whole
             assert (rows[identifier].files, rows[identifier].bytes) == (
                 (len(files), sum(map(len, files.values())))

@@ -96,6 +96,7 @@ class MemoryStorage:
     """A :class:`~pressmark.stores.ocfl.storage.Storage` in memory."""
 
     siblings = 64
+    has_links = True
     first = 100
 
     def __init__(self, files: Files | None = None, inside: bytes = b"") -> None:
@@ -128,6 +129,9 @@ class MemoryStorage:
             DirectoryEntry(name, "directory" if entries[os.path.join(top, name)] is None else "file", False)
             for name in self.files.names(top)
         ]
+
+    def all_entries(self) -> None:
+        return None
 
     def first_directories(self) -> list[bytes]:
         return [entry.name for entry in self.scan(b"") if entry.kind == "directory"]
@@ -336,6 +340,8 @@ class MemoryChanges:
     def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, _data: bytes) -> None:
         self.adopt_version(os.path.join(new, version), path)
         self.publish_inventory(new, path, sidecar)
+
+    def adopt(self, new: bytes, digests: Mapping[str, Mapping[str, str]]) -> None: ...
 
     def adopt_version(self, directory: bytes, path: bytes) -> None:
         target = os.path.join(path, os.path.basename(directory))

@@ -12,17 +12,26 @@ from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError
 from pressmark.errors import quoted
 
-__all__ = ["PATH_OR_ADDRESS", "bucket_options", "check_addresses"]
+__all__ = ["PATH_OR_ADDRESS", "STORE_OR_ADDRESS", "bucket_options", "check_addresses"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _Address(click.Path):
-    """A path that may be an address."""
+    """A path that may be an address.
+
+    :param workers: whether the command uses several processes for an address, too
+    """
+
+    def __init__(self, path_type: type | None = None, *, workers: bool = False) -> None:
+        super().__init__(path_type=path_type)
+        self.workers = workers
 
 
 #: The type of an argument that may be an address.
-PATH_OR_ADDRESS = _Address(path_type=bytes)
+PATH_OR_ADDRESS = _Address(bytes)
+#: The same of a migration.
+STORE_OR_ADDRESS = _Address(workers=True)
 
 # The variable that each option sets, and those that would take precedence over it.
 _VARIABLES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -74,7 +83,7 @@ def check_addresses(context: click.Context) -> None:
             continue
         if isinstance(parameter.type, _Address):
             is_remote = True
-            _check_options(context, os.fsdecode(address))
+            _check_options(context, os.fsdecode(address), parameter.type.workers)
         else:
             name = (parameter.metavar or "").strip("[].") if isinstance(parameter, click.Argument) else ""
             what = f"object storage is not supported for {name or parameter.opts[0]}"
@@ -98,13 +107,16 @@ def _texts(value: object) -> Iterator[str | bytes]:
             yield one
 
 
-def _check_options(context: click.Context, address: str) -> None:
-    """Refuse options that a store in object storage does not support."""
+def _check_options(context: click.Context, address: str, workers: bool) -> None:
+    """Refuse options that a store in object storage does not support.
+
+    :param workers: several processes are supported
+    """
     values = context.params
     if values.get("kind") not in (None, "ocfl"):
         what = f"a store of kind {values['kind']} is not supported in object storage"
         raise CallError(f"{address}: {what}; use an OCFL storage root (ocfl), or a local directory")
-    for name in _NO_WORKERS:
+    for name in () if workers else _NO_WORKERS:
         if values.get(name) is not None:
             raise CallError(f"--{name}: not supported in object storage; omit the option")
     if values.get("copy_mode") in _SHARING:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pressmark import migrate
+from pressmark.buckets.address import is_below
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import on_ctrl_c
@@ -20,7 +21,6 @@ from pressmark.cli.migrate.output import write_conflict, write_entry, write_row
 from pressmark.cli.store.options import Provenance, missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError, quoted_path
 from pressmark.fs.beneath import open_regular
-from pressmark.fs.names import is_inside
 from pressmark.jobs.workdir import LOCK, locked
 from pressmark.migrate.execution.run_result import Summary, remaining_path
 from pressmark.migrate.planning.plan import refuse_others
@@ -77,7 +77,7 @@ class MigrateCall:
         from pressmark.migrate.reporting.report import check_report
 
         for store in (self._source, self._destination):
-            if is_inside(path, store):
+            if is_below(path, store):
                 raise CallError(f"--report {path}: the path is inside the store {store}; choose a file outside it")
         for name in ("ids", "new_ids"):
             # A missing file is not the same.

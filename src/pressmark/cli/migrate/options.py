@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -10,8 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from pressmark import migrate, stores
+from pressmark.buckets.address import absolute
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.layout_options import layout_option
+from pressmark.cli.common.object_storage import STORE_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
     CRLF,
     PROGRESS,
@@ -50,9 +51,9 @@ def migrate_options(function: Function) -> Function:
 
 
 _WHERE = (
-    click.argument("source", metavar="SOURCE", type=click.Path()),
+    click.argument("source", metavar="SOURCE", type=STORE_OR_ADDRESS),
     # Its absence is reported by the command, which knows what is wanted.
-    click.argument("destination", metavar="DESTINATION", type=click.Path(), required=False),
+    click.argument("destination", metavar="DESTINATION", type=STORE_OR_ADDRESS, required=False),
     click.option("--to", type=click.Choice(stores.KINDS), help="The kind of DESTINATION."),
     click.option(
         "--layout",
@@ -207,12 +208,13 @@ _RUN = (
         help="Read all objects of a finished run again.",
     ),
     worker_options,
+    bucket_options,
     click.option(
         "--work",
         metavar="DIR",
         type=click.Path(file_okay=False),
-        help="Directory for the plan, receipts and rows. Default: DESTINATION.migration. After a finished run, the next"
-        " one uses DIR-2, and so on.",
+        help="Directory for the plan, receipts and rows. Default: DESTINATION.migration; if DESTINATION is an address,"
+        " in the current directory. After a finished run, the next one uses DIR-2, and so on.",
     ),
     click.option(
         "--max-errors",
@@ -290,4 +292,4 @@ def options_of_call(
             changed[name] = {**getattr(options, name), **named[name]}
     if to is not None:
         changed["to"] = to
-    return replace(options, source=os.path.abspath(source), destination=os.path.abspath(destination), **changed)
+    return replace(options, source=absolute(source), destination=absolute(destination), **changed)

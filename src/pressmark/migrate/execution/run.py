@@ -16,6 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from pressmark import jobs
+from pressmark.buckets.address import is_address
 from pressmark.errors import JobError, MigrationError, StoreError, quoted_path
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
@@ -217,6 +218,8 @@ def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
 
 def _prune_source(plan: Plan) -> int:
     """Remove empty directories of the source above migrated objects, and return their number."""
+    if is_address(plan.options.source):
+        return 0
     root = os.fsencode(plan.options.source)
     tree = TREES.get(plan.options.source_kind, b"")
     if tree and os.path.basename(root) != tree:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pressmark import jobs
 from pressmark.buckets.address import is_address
+from pressmark.buckets.requests import REQUESTS
 from pressmark.errors import IdentifierError, MigrationError, StoreError, quoted, quoted_path
 from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.chunks import FILES, Chunk, ChunkBuilder
@@ -35,6 +36,7 @@ from pressmark.migrate.planning.conflicts import (
 from pressmark.migrate.planning.plan import Plan, write_record
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
+from pressmark.migrate.transfer.places import place_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
 from pressmark.option_names import option
 from pressmark.paths import PathIndex
@@ -92,9 +94,10 @@ def plan(
 ) -> Plan:
     """Plan the path of each object of the source; nothing is written to the destination.
 
-    :param source: the directory of a store
+    :param source: the directory of a store, or an address in object storage, such as ``s3://bucket/prefix``
     :param destination: a directory that is empty or does not exist, or a store of the kind ``to`` and the same layout.
-        The run creates it; missing directories above it are created by the plan, whose work folder is next to it
+        The run creates it; missing directories above it are created by the plan, whose work folder is next to it. An
+        OCFL storage root may be in object storage; then the work folder is in the current directory
     :param to: the kind of the destination: ``pairtree``, ``vitro``, ``ocfl`` or ``bags``
     :param layout: a layout or its name: required for an OCFL storage root, optional for a folder of bags;
         :func:`pressmark.layout_from_config` returns the layout of a configuration
@@ -130,9 +133,8 @@ def plan(
     :raises JobError: the work folder cannot be used, or another process uses it
     :raises LayoutConfigError: a layout is invalid
     """
-    for place in (source, destination, work):
-        if isinstance(place, (str, bytes)) and is_address(place):
-            raise StoreError(place, "migrations do not support object storage; use a local path")
+    if work is not None and is_address(os.fspath(work)):
+        raise StoreError(os.fspath(work), "the work folder cannot be in object storage; use a local path")
     options = make_options(
         source,
         destination,
@@ -352,7 +354,8 @@ class _Planning:
         self._source = SourceObjects(options, self._store, folder, threads, self.conflicts, resources)
         self._targets = Targets(options)
         self.names = NameRules(options)
-        self._pool = resources.enter_context(Threads(threads, "pressmark-plan"))
+        count = max(threads, REQUESTS) if place_of(self._store).is_remote else threads
+        self._pool = resources.enter_context(Threads(count, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
         self.ids_sha256 = ""
@@ -541,7 +544,7 @@ class _Planning:
 
     def check_space(self, mode: str, check: bool) -> None:
         """Compare the space and inodes that the plan needs with those of the destination's file system."""
-        if mode == "rename":
+        if mode == "rename" or is_address(self._options.destination):
             return
         totals = self.totals
         files, directories = (0, 1) if self._options.verbatim else _ADDED[self._options.to]

@@ -16,7 +16,8 @@ from pressmark.migrate.entry import Entry, TransferError, status_of_problem
 from pressmark.migrate.object_digest import FileState, entries_digest
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
-from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of, file_state, list_tree
+from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, content_of, file_state
+from pressmark.migrate.transfer.places import File, Place, place_of
 from pressmark.migrate.transfer.reading import bag_directory, locate_source, read_content
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
@@ -253,6 +254,9 @@ class Measure(NamedTuple):
 
 def measure(store: Store, records: Sequence[StoreObject], options: Options) -> Iterator[tuple[Measure, list[str]]]:
     """Yield the size of each object, and the names of the files that the destination receives."""
+    if place_of(store).is_remote:
+        yield from (_measure_files(store, record, options) for record in records)
+        return
     remaining = iter(records)
     for batch in trees(b"", [_tree(store, record, options) or b"" for record in records], _STATUS, 1):
         sizes, mtimes, ctimes = batch.sizes, batch.mtimes, batch.ctimes
@@ -280,11 +284,15 @@ def _measure_files(store: Store, record: StoreObject, options: Options) -> tuple
     inventory: list[FileState] = []
     content = Content([], {}, [])
     unreadable = missing = None
+    place = place_of(store)
     try:
         with object_errors(store.root, record.id or ""):
             content = _content(store, record, options, inventory)
-            look = os.stat if content.top is None else os.lstat
-            files.extend(file_state(name, look(path)) for name, path in content.files)
+            paths = [path for _name, path in content.files]
+            # What is in the directory of an object is not followed; the store has resolved other links.
+            are_links = content.top is not None and not place.is_remote
+            statuses = list(map(os.lstat, paths)) if are_links else place.statuses(paths)
+            files.extend(file_state(name, status) for (name, _), status in zip(content.files, statuses, strict=True))
     except (ObjectError, TransferError) as error:
         unreadable = error.reason if isinstance(error, ObjectError) else error.failure.message
         if options.version is not None and isinstance(error, ObjectError) and error.kind == "missing":
@@ -315,16 +323,16 @@ def _content(store: Store, record: StoreObject, options: Options, inventory: lis
 
     :param inventory: receives the inventory that names the files, under a name that no file has
     """
-    top = _tree(store, record, options)
+    top, place = _tree(store, record, options), place_of(store)
     if top is not None:
-        found = _listing(top)
+        found = _listing(top, place)
         # The store resolves links.
         if record.encapsulation is None or not any(os.path.islink(path) for _name, path in found.files):
             return found
     stored = locate_source(options, store, record)
     bag = bag_directory(store, stored)
     if bag is not None and options.verbatim:
-        return _listing(bag)
+        return _listing(bag, place)
     if bag is not None:
         identifier = record.id or ""
         return read_content(options, store, Entry(identifier, identifier, record.path, ""))
@@ -332,15 +340,15 @@ def _content(store: Store, record: StoreObject, options: Options, inventory: lis
         from pressmark.migrate.transfer.ocfl_content import ocfl_content  # only for OCFL objects
 
         # Files keep their content paths when another version renames them.
-        status = os.stat(os.path.join(stored.path, INVENTORY))
+        [status] = place.statuses([os.fsencode(os.path.join(stored.path, INVENTORY))])
         inventory.append(file_state(INVENTORY_ENTRY, status))
-        return ocfl_content(cast("OcflObject", stored))
-    return content_of(stored)
+        return ocfl_content(cast("OcflObject", stored), place)
+    return content_of(stored, place)
 
 
-def _listing(top: bytes) -> Content:
+def _listing(top: bytes, place: Place) -> Content:
     """Return everything below a directory except directories, and its empty directories."""
     files: list[File] = []
     empty: list[File] = []
-    others = list_tree(top, files, empty)
-    return Content([*files, *others], {}, empty, top=top)
+    others = place.list_tree(top, files, empty)
+    return Content([*files, *others], {}, empty, top=top, place=place)

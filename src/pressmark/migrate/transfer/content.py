@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from pressmark.buckets.address import absolute
 from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity.hasher import CHANGED
+from pressmark.fixity.outcomes import Content as Copied
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import TransferError
 from pressmark.migrate.object_digest import FileState, entries_digest
+from pressmark.migrate.transfer.places import DISK, File, Place, place_of
 from pressmark.option_names import option
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.stored_object import is_same_version, status_of
+from pressmark.stores.stored_object import is_same_version
 
 __all__ = [
     "INVENTORY_ENTRY",
@@ -27,7 +29,6 @@ __all__ = [
     "entries_of",
     "file_state",
     "link_error",
-    "list_tree",
     "listed",
 ]
 
@@ -36,9 +37,6 @@ _HOLD_EMPTY = frozenset({"pairtree", "bags"})
 _NAMED = 3  # names in a message
 #: Stands for the inventory among the entries of an OCFL object, beside any name.
 INVENTORY_ENTRY = b"/inventory.json"
-
-#: A name, within the object, and a path.
-File = tuple[bytes, bytes]
 
 
 class Content(NamedTuple):
@@ -51,6 +49,7 @@ class Content(NamedTuple):
     :ivar top: the directory with just these files under these names; :data:`None` if there is no such directory
     :ivar seen: the paths that were listed, with their status: see :func:`check_unchanged`
     :ivar unversioned: descriptions of the other parts of an OCFL object, such as older versions
+    :ivar place: where the files are
     """
 
     files: list[File]
@@ -60,6 +59,7 @@ class Content(NamedTuple):
     top: bytes | None = None
     seen: Sequence[tuple[bytes, os.stat_result | None]] = ()
     unversioned: Sequence[str] = ()
+    place: Place = DISK
 
     def left_out(self, to: str) -> str | None:
         """Return in one line the parts that other kinds of stores do not support, or :data:`None`.
@@ -71,9 +71,15 @@ class Content(NamedTuple):
             texts.append(empty_text([name for name, _path in self.empty]))
         return f"not migrated, not supported by stores of kind {to}: {'; '.join(texts)}" if texts else None
 
-    def by_name(self) -> dict[str, Path]:
-        """Return the paths of files and empty directories by name: a source for ``Store.put``."""
-        return {decode_fs(name): Path(os.fsdecode(path)) for name, path in (*self.files, *self.empty)}
+    def by_name(self) -> dict[str, Any]:
+        """Return files and empty directories by name: a source for ``Store.put``."""
+        return {decode_fs(name): self.place.source(path) for name, path in (*self.files, *self.empty)}
+
+    def sources(self) -> list[tuple[bytes, Any]]:
+        """Return the names of the files, and their paths or content: a source for writers."""
+        if not self.place.is_remote:
+            return list(self.files)
+        return [(name, Copied(self.place.source(path), path)) for name, path in self.files]
 
 
 def empty_text(names: Sequence[bytes]) -> str:
@@ -88,13 +94,16 @@ def listed(names: Sequence[bytes]) -> str:
     return ", ".join([*map(decode_fs, names[:_NAMED]), *([f"and {more} more"] if more > 0 else [])])
 
 
-def content_of(found: StoredObject) -> Content:
+def content_of(found: StoredObject, place: Place = DISK) -> Content:
     """Return the content of an object without recorded digests.
+
+    :param place: where its files are
 
     :raises ObjectError: the object cannot be read
     """
     files = [(encode_fs(name), os.fsencode(path)) for name, path in found.files()]
-    return Content(files, {}, [(encode_fs(name), os.fsencode(path)) for name, path in found.empty_directories()])
+    empty = [(encode_fs(name), os.fsencode(path)) for name, path in found.empty_directories()]
+    return Content(files, {}, empty, place=place)
 
 
 def all_files(store: Store, identifier: str, path: str) -> list[File]:
@@ -104,42 +113,17 @@ def all_files(store: Store, identifier: str, path: str) -> list[File]:
     :raises TransferError: it contains something other than files and directories
     """
     found: list[File] = []
-    top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(path))
-    if not os.path.lexists(top):
-        raise ObjectError(store.root, identifier, "missing", f"no object at {quoted_path(path)}")
+    top = os.path.join(os.fsencode(absolute(store.root)), encode_fs(path))
+    place = place_of(store)
     with object_errors(store.root, identifier):
-        others = list_tree(top, found, [])
+        if not place.exists(top):
+            raise ObjectError(store.root, identifier, "missing", f"no object at {quoted_path(path)}")
+        others = place.list_tree(top, found, [])
     if others:
         raise TransferError(
             "source_invalid", "special-file", f"{quoted_path(others[0][1])} is neither file nor directory"
         )
     return sorted(found)
-
-
-def list_tree(top: bytes, files: list[File], empty: list[File]) -> list[File]:
-    """Append the files of a tree to ``files``, and its empty directories to ``empty``.
-
-    :return: symbolic links and special files
-    :raises OSError: a directory cannot be read
-    """
-    others: list[File] = []
-    left = [(b"", top)]
-    while left:
-        above, directory = left.pop()
-        is_empty = True
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                is_empty = False
-                name = above + entry.name
-                if entry.is_file(follow_symlinks=False):
-                    files.append((name, entry.path))
-                elif entry.is_dir(follow_symlinks=False):
-                    left.append((name + b"/", entry.path))
-                else:
-                    others.append((name, entry.path))
-        if is_empty and above:
-            empty.append((above[:-1], directory))
-    return others
 
 
 def link_error(path: bytes) -> TransferError:
@@ -158,8 +142,9 @@ def check_unchanged(content: Content) -> None:
 
     :raises TransferError: the object may have been replaced
     """
-    for path, before in content.seen:
-        if not is_same_version(status_of(path), before):
+    found = content.place.looks([path for path, _before in content.seen])
+    for now, (path, before) in zip(found, content.seen, strict=True):
+        if not is_same_version(now, before):
             what = f"{quoted_path(path)} was changed or replaced while the object was read"
             raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nothing changes it")
 
@@ -169,7 +154,8 @@ def entries_of(content: Content) -> str:
 
     :raises OSError: a file does not exist
     """
-    files = (file_state(name, os.stat(path)) for name, path in content.files)
+    statuses = content.place.statuses([path for _name, path in content.files])
+    files = (file_state(name, status) for (name, _path), status in zip(content.files, statuses, strict=True))
     return entries_digest(files, [name for name, _path in content.empty])
 
 

@@ -6,9 +6,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from pressmark.buckets.address import absolute
 from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity import Outcome
 from pressmark.fs.durable import can_flush_filesystem
@@ -21,13 +21,13 @@ from pressmark.migrate.object_digest import (
     has_same_content_times,
     mismatch,
     object_digest,
-    read_files,
     with_known,
 )
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import NameRules
 from pressmark.migrate.planning.targets import Targets
-from pressmark.migrate.transfer.content import Content, File, entries_of
+from pressmark.migrate.transfer.content import Content, entries_of
+from pressmark.migrate.transfer.places import File, read_files
 from pressmark.migrate.transfer.reading import read_content, read_target
 from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.staging_writer import Staged
@@ -56,7 +56,7 @@ class Direction(ABC):
     def __init__(self, options: Options) -> None:
         self.options = options
         self.source = options.open_source()
-        self.source_base = os.path.abspath(os.fsencode(self.source.root))
+        self.source_base = os.fsencode(absolute(self.source.root))
         self.destination: Any = cast("Any", options.open_destination())  # of the kind that a subclass stores in
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
         self.renames = options.renames()
@@ -94,7 +94,7 @@ class Direction(ABC):
         """
 
     def store(
-        self, entry: Entry, content: Content, replace: bool, files: dict[str, Path] | None = None, **options: Any
+        self, entry: Entry, content: Content, replace: bool, files: dict[str, Any] | None = None, **options: Any
     ) -> Storing:
         """Write an object aside, until :meth:`finish_batch`; or replace the object at its path.
 
@@ -166,8 +166,9 @@ class Direction(ABC):
 
             # Whether an object is valid does not depend on where it goes.
             path = self.source_path(entry)
-            version = cast("OcflRoot", self.source).version
-            check_rest(check_ocfl_object(entry, path, version, content), path, content)
+            root = cast("OcflRoot", self.source)
+            storage = root.storage.below(encode_fs(entry.source))
+            check_rest(check_ocfl_object(entry, storage, root.version, content), path, content)
         self.check_names(entry, content.files)
         return content
 
@@ -215,7 +216,8 @@ class Direction(ABC):
         :raises FileError: a file cannot be read
         :raises SourceError: of kind ``mismatch``
         """
-        read = read_files(((decode_fs(name), path) for name, path in content.files), with_known(content.known))
+        files = ((decode_fs(name), path) for name, path in content.files)
+        read = read_files(content.place, files, with_known(content.known))
         compare(read, content.known)
         return read
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic, sleep
+from typing import TypeVar
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError, quoted_path
 from pressmark.fixity.hasher import CHANGED
@@ -18,6 +19,7 @@ from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
+from pressmark.migrate.transfer.places import each, place_of
 from pressmark.migrate.transfer.reading import bag_directory, compare_target, has_recorded_digests, read_content
 from pressmark.option_names import option
 from pressmark.stores import Store
@@ -25,6 +27,8 @@ from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.staging_writer import Staged
 
 __all__ = ["Transfer", "transfer_chunk"]
+
+_Item = TypeVar("_Item")
 
 _CHANGING = "changed while it was read; migrate it again when nothing changes it"
 # Seconds between attempts after errors that may pass.
@@ -111,13 +115,11 @@ class Transfer:
             for batch in self._batches(entries):
                 items += self._transfer(batch)
                 self._finish_batch()
-            if can_flush_filesystem():
+            if can_flush_filesystem() and not place_of(self._destination).is_remote:
                 with store_errors(self._destination.root):
                     flush_filesystem(os.fsencode(self._destination.root))
             if self._options.verify == "reread":
-                for entry in items:
-                    if entry.status == "ok":
-                        self._reread(entry)
+                self._each(self._reread, [entry for entry in items if entry.status == "ok"])
             for entry in items:
                 entry.algorithm = None if entry.digest is None else ALGORITHM
         return items
@@ -140,8 +142,7 @@ class Transfer:
         items: list[Entry] = []
         for begin in range(0, len(planned), TOGETHER):
             some = [_Transferred(entry, self._host) for entry in planned[begin : begin + TOGETHER]]
-            for item in some:
-                self._go_on(item)
+            self._each(self._go_on, some)
             # An object may have more to copy after its first files.
             while waiting := [item for item in some if item.staged is not None]:
                 copying = monotonic()
@@ -149,7 +150,7 @@ class Transfer:
                 copying = monotonic() - copying
                 for item in waiting:
                     item.seconds += copying / len(waiting)
-                    self._go_on(item)
+                self._each(self._go_on, waiting)
             for item in some:
                 if item.error is not None:
                     self._try_again(item)
@@ -161,6 +162,11 @@ class Transfer:
         return items
 
     # --- one object -----------------------------------------------------------------------------------------------
+
+    def _each(self, function: Callable[[_Item], object], items: Sequence[_Item]) -> None:
+        """Call a function with each item."""
+        for _done in each(function, items, self._source, self._destination):
+            pass
 
     def _go_on(self, item: _Transferred) -> None:
         """Begin an object, or go on after its files were copied."""
@@ -323,7 +329,7 @@ class Transfer:
         content = read_content(self._options, self._source, entry)
         # Before the files are read: later changes must not pass for what was compared.
         with object_errors(self._source.root, entry.source_id):
-            entry.bytes = sum(os.stat(path).st_size for _name, path in content.files)
+            entry.bytes = sum(one.st_size for one in content.place.statuses([path for _name, path in content.files]))
             entry.entries = entries_of(content)
         ours = direction.read_source(content)
         entry.digest, entry.mode = direction.digest_of(entry, ours), None

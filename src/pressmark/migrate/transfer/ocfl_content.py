@@ -6,18 +6,19 @@ import os
 from collections.abc import Mapping
 
 from pressmark.errors import quoted_path
-from pressmark.fixity import ALGORITHMS, hash_file
+from pressmark.fixity import ALGORITHMS
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import Entry, TransferError, status_of_problem
 from pressmark.migrate.transfer.content import Content, listed
+from pressmark.migrate.transfer.places import DISK, Place
 from pressmark.reports import ERROR
 from pressmark.stores.ocfl.checking.checked import Checked, ContentFile
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import StoredTree, object_trees
 from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.ocfl_object import OcflObject
+from pressmark.stores.ocfl.storage import Storage
 
 __all__ = ["check_ocfl_object", "check_rest", "compare_digests", "ocfl_content"]
 
@@ -25,8 +26,11 @@ __all__ = ["check_ocfl_object", "check_rest", "compare_digests", "ocfl_content"]
 _OF_COPYING = frozenset({"content-missing", "content-unreadable"})
 
 
-def ocfl_content(found: OcflObject) -> Content:
-    """Return the files of an object's version, with the digests of its inventory."""
+def ocfl_content(found: OcflObject, place: Place = DISK) -> Content:
+    """Return the files of an object's version, with the digests of its inventory.
+
+    :param place: where they are
+    """
     document = found.inventory
     algorithm = str(document.get("digestAlgorithm"))
     known: dict[str, dict[str, str]] = {algorithm: {}} if algorithm in ALGORITHMS else {}
@@ -44,19 +48,18 @@ def ocfl_content(found: OcflObject) -> Content:
                 for logical in contents.get(path, ()):
                     known.setdefault(name, {})[logical] = str(digest).lower()
     files = [(encode_fs(name), os.fsencode(path)) for name, path in found.files()]
-    return Content(files, known, [], unversioned=_unversioned(found))
+    return Content(files, known, [], unversioned=_unversioned(found), place=place)
 
 
-def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
+def check_ocfl_object(entry: Entry, storage: Storage, root_version: str, content: Content | None = None) -> Checked:
     """Check an object against the specification, apart from its content.
 
-    :param directory: the object, or a copy of it
+    :param storage: of the object, or of a copy of it
     :param root_version: the version of OCFL that its storage root declares
     :param content: what another kind of store will contain: copying it reports missing files, and a copy has no hard
         links
     :raises TransferError: the object is invalid
     """
-    storage = LocalStorage(directory)
     [(_path, _tree, found)] = object_trees(storage.trees(b"", [b""], "rules"))
     checked = check_object(found or StoredTree(storage, b"", storage.scan(b"")), root_version)
     wrong = [one for one in checked.problems if one.severity == ERROR]
@@ -66,7 +69,7 @@ def check_ocfl_object(entry: Entry, directory: bytes, root_version: str, content
             one
             for one in wrong
             if one.kind != "hard-link"
-            and not (one.kind in _OF_COPYING and os.path.join(directory, os.fsencode(one.path)) in copied)
+            and not (one.kind in _OF_COPYING and storage.path(os.fsencode(one.path)) in copied)
         ]
     if wrong:
         what = f"{quoted_path(os.path.join(entry.source, wrong[0].path))}: {wrong[0].message}"
@@ -92,8 +95,8 @@ def check_rest(checked: Checked, directory: bytes, content: Content) -> None:
         algorithms = [name for name in file.digests if name in ALGORITHMS]
         if path in migrated or not algorithms:
             continue
-        found = hash_file(path, algorithms)
-        compare_digests(file, found)
+        found = content.place.hash([("", path)], tuple(algorithms))
+        compare_digests(file, found[""])
 
 
 def compare_digests(file: ContentFile, found: Mapping[str, str]) -> None:

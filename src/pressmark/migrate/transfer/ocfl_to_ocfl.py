@@ -23,20 +23,22 @@ from pressmark.migrate.object_digest import (
     FileDigests,
     mismatch,
     object_digest,
-    read_files,
     with_known,
 )
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files
 from pressmark.migrate.transfer.direction import Storing
 from pressmark.migrate.transfer.ocfl_content import check_ocfl_object, compare_digests
+from pressmark.migrate.transfer.places import File, place_of, read_files
 from pressmark.migrate.transfer.reading import read_content
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import SourceCopy
+from pressmark.stores.object_sources import AnySource, SourceCopy
 from pressmark.stores.ocfl.history import version_names
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, logical_files, read_inventory, sidecar_name
+from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
 from pressmark.stores.ocfl.writing.bulk_writer import StagedObject
 from pressmark.stores.staging_writer import Staged
@@ -81,9 +83,9 @@ class OcflToOcfl(BulkDirection):
         if self.renames:
             with object_errors(self.source.root, entry.source_id):
                 try:
-                    check_ocfl_object(entry, path, self.destination.version)
+                    check_ocfl_object(entry, self._source_storage(entry), self.destination.version)
                 except (TransferError, FileNotFoundError, NotADirectoryError):
-                    self._inventory(entry, path)  # an object that is gone is not invalid
+                    self._inventory(entry)  # an object that is gone is not invalid
                     raise
             entry.mode = "rename"
             self.writer.adopt(entry.id, path, self.paths.get(entry.id))
@@ -94,13 +96,13 @@ class OcflToOcfl(BulkDirection):
 
     def replace(self, entry: Entry, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> Storing:
         """Copy the versions that the object at the path does not have yet, one by one."""
-        path = self.source_path(entry)
-        check_ocfl_object(entry, path, self.destination.version)
-        target = os.path.join(self._base, encode_fs(entry.target))
-        for name in _later_versions(entry, path, target, ours, theirs[0]):
-            version = self._next_version(entry, name, read_regular(target + b"/" + _INVENTORY))
+        source = self._source_storage(entry)
+        target = self.destination.storage.below(encode_fs(entry.target))
+        check_ocfl_object(entry, source, self.destination.version)
+        for name in _later_versions(entry, source, target, ours, theirs[0]):
+            version = self._next_version(entry, name, target.read(_INVENTORY))
             yield from self._copy_version(entry, version, ours)
-        if read_regular(target + b"/" + _INVENTORY) != read_regular(path + b"/" + _INVENTORY):
+        if target.read(_INVENTORY) != source.read(_INVENTORY):
             raise ObjectError(self.destination.root, entry.id, "changed", "changed by another run; migrate it again")
         return True
 
@@ -125,12 +127,14 @@ class OcflToOcfl(BulkDirection):
 
         :raises SourceError: of kind ``mismatch``
         """
-        room = self.writer.new_path()
+        room = self.writer.new_directory(encode_fs(entry.target))
+        digests: dict[str, Mapping[str, str]] = {}
         name, algorithm = version.name, version.document["digestAlgorithm"]
         recorded = {decode_fs(path): {algorithm: digest} for path, digest in content_of(version.document, name).items()}
 
         def compare(file: bytes, outcome: Outcome) -> None:
             path, found = f"{name}/{decode_fs(file)}", outcome.digests or {}
+            digests[path] = found
             for expected in (ours.digests.get(path, {ALGORITHM: ""}), recorded.get(path, {})):
                 for key, digest in expected.items():
                     if found.get(key) != digest.lower():
@@ -141,13 +145,13 @@ class OcflToOcfl(BulkDirection):
         try:
             with object_errors(self.destination.root, entry.id):
                 os.mkdir(room)
-                copy = SourceCopy(source, staged, "refuse", algorithms=algorithms, on_file=compare)
+                copy = SourceCopy(self._tree(source), staged, "refuse", algorithms=algorithms, on_file=compare)
                 yield Staged(entry.id, encode_fs(entry.target), staged, copy)
                 copy.raise_error()
                 entry.mode = copy.mode
                 longest = b"/" + encode_fs(name) + copy.longest
                 self.destination.refuse_too_long(entry.id, encode_fs(entry.target), longest)
-                self.writer.adopt_version(staged, encode_fs(entry.target))
+                self.writer.adopt_version(staged, encode_fs(entry.target), digests)
         finally:
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
@@ -156,7 +160,7 @@ class OcflToOcfl(BulkDirection):
         """Copy an object aside, and compare all copied files with its inventories."""
         if self.options.move:
             self.record_entries(entry, read_content(self.options, self.source, entry))
-        room = self.writer.new_path()
+        room = self.writer.new_directory(encode_fs(entry.target))
         digests: dict[str, dict[str, str]] = {}
 
         def note(name: bytes, outcome: Outcome) -> None:
@@ -164,39 +168,56 @@ class OcflToOcfl(BulkDirection):
 
         try:
             with object_errors(self.source.root, entry.source_id):
-                algorithms = self._algorithms(entry, path)
-            copy = SourceCopy(path, room, "refuse", algorithms=algorithms, on_file=note)
+                algorithms = self._algorithms(entry)
+                source = self._tree(path)
+            copy = SourceCopy(source, room, "refuse", algorithms=algorithms, on_file=note)
             yield Staged(entry.id, encode_fs(entry.target), room, copy)
             entry.files, entry.bytes = copy.files, copy.size
             with object_errors(self.source.root, entry.source_id):
                 copy.raise_error()
             entry.mode = copy.mode
-            checked = check_ocfl_object(entry, room, self.destination.version)
+            checked = check_ocfl_object(entry, LocalStorage(room), self.destination.version)
             for file in checked.unread_files():
                 compare_digests(file, digests[decode_fs(file.path)])
-            entry.digest = _newest_digest(room, digests)
-            self.writer.adopt(entry.id, room, self.paths.get(entry.id))
+            entry.digest = _newest_digest(read_regular(room + b"/" + _INVENTORY), digests)
+            self.writer.adopt(entry.id, room, self.paths.get(entry.id), digests)
         except BaseException:
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
             raise
 
-    def _algorithms(self, entry: Entry, path: bytes) -> tuple[str, ...]:
+    def _source_storage(self, entry: Entry) -> Storage:
+        """Return the storage of an object in the source."""
+        return self.source.storage.below(encode_fs(entry.source))
+
+    def _tree(self, path: bytes) -> AnySource:
+        """Return a directory of the source as the source of a copy.
+
+        :raises OSError: it cannot be listed
+        """
+        place = place_of(self.source)
+        if not place.is_remote:
+            return path
+        files: list[File] = []
+        place.list_tree(path, files, [])
+        return {decode_fs(name): place.source(one) for name, one in files}
+
+    def _algorithms(self, entry: Entry) -> tuple[str, ...]:
         try:
-            document = read_inventory(self._inventory(entry, path))
+            document = read_inventory(self._inventory(entry))
         except InventoryError as error:
             raise ObjectError(self.source.root, entry.source_id, "improper", f"{INVENTORY}: {error}") from None
         algorithm = document.get("digestAlgorithm")
         return (ALGORITHM, algorithm) if algorithm == "sha256" else (ALGORITHM,)
 
-    def _inventory(self, entry: Entry, path: bytes) -> bytes:
+    def _inventory(self, entry: Entry) -> bytes:
         """Return the inventory of an object in the source.
 
         :raises ObjectError: of kind ``missing``
         :raises OSError: it cannot be read
         """
         try:
-            return read_regular(path + b"/" + _INVENTORY)
+            return self._source_storage(entry).read(_INVENTORY)
         except (FileNotFoundError, NotADirectoryError):
             what = f"no object at {quoted_path(entry.source)}"
             raise ObjectError(self.source.root, entry.source_id, "missing", what) from None
@@ -204,12 +225,13 @@ class OcflToOcfl(BulkDirection):
     def read_target(self, entry: Entry) -> list[FileDigests]:
         self.finish_target(entry)
         files = all_files(self.destination, entry.id, entry.target)
-        return [read_files((decode_fs(name), path) for name, path in files)]
+        place = place_of(self.destination)
+        return [read_files(place, ((decode_fs(name), path) for name, path in files))]
 
     def digest_of(self, entry: Entry, read: FileDigests) -> str:
         """Return the digest of the newest version, regardless of other content of the object."""
         try:
-            return _newest_digest(self.source_path(entry), read.digests)
+            return _newest_digest(self._source_storage(entry).read(_INVENTORY), read.digests)
         except (InventoryError, KeyError, TypeError, AttributeError) as error:
             what = f"{INVENTORY} cannot be read ({error}); check the store"
             raise TransferError("source_invalid", "improper", what) from None
@@ -259,14 +281,16 @@ class OcflToOcfl(BulkDirection):
                     prune_empty_parents(self.source_base, directory)
 
 
-def _later_versions(entry: Entry, source: bytes, target: bytes, ours: FileDigests, theirs: FileDigests) -> list[str]:
+def _later_versions(
+    entry: Entry, source: Storage, target: Storage, ours: FileDigests, theirs: FileDigests
+) -> list[str]:
     """Return the versions that an object of the destination does not have yet.
 
     :param ours: the digests of all files of the object in the source
     :param theirs: those of the object in the destination
     :raises TransferError: the object in the destination is not an earlier state of the other
     """
-    newest, before = (read_inventory(read_regular(path + b"/" + _INVENTORY)) for path in (source, target))
+    newest, before = (read_inventory(storage.read(_INVENTORY)) for storage in (source, target))
     later = [name for name in version_names(newest) if name not in before["versions"]]
     replaced = {INVENTORY, sidecar_name(newest["digestAlgorithm"])}
     for name in sorted({*ours.digests, *theirs.digests}):
@@ -278,11 +302,11 @@ def _later_versions(entry: Entry, source: bytes, target: bytes, ours: FileDigest
     return later
 
 
-def _newest_digest(path: bytes, digests: Mapping[str, Mapping[str, str]]) -> str:
+def _newest_digest(inventory: bytes, digests: Mapping[str, Mapping[str, str]]) -> str:
     """Return the digest of the newest version of an object.
 
     :param digests: of the content files, by path within the object
     """
-    document = read_inventory(read_regular(path + b"/" + _INVENTORY))
+    document = read_inventory(inventory)
     files = {logical: digests[content][ALGORITHM] for logical, content, _digest in logical_files(document)}
     return object_digest(files)

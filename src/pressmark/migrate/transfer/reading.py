@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, cast
 from pressmark.errors import PressmarkError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of
-from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, read_files, with_known
+from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, with_known
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import (
     Content,
-    File,
     all_files,
     content_of,
     link_error,
-    list_tree,
 )
+from pressmark.migrate.transfer.places import File, Place, list_tree, place_of, read_files
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.ocfl.inventory import logical_files
@@ -72,7 +71,7 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     :raises TransferError: the object is invalid
     """
     if options.verbatim and options.to == "ocfl":
-        return Content(all_files(store, entry.source_id, entry.source), {}, [])
+        return Content(all_files(store, entry.source_id, entry.source), {}, [], place=place_of(store))
     follow = options.links == "follow"
     top = _encapsulating_directory(store, entry)
     if top is not None:
@@ -81,7 +80,7 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     if store.kind == "ocfl":
         from pressmark.migrate.transfer.ocfl_content import ocfl_content  # only for OCFL objects
 
-        return ocfl_content(cast("OcflObject", found))
+        return ocfl_content(cast("OcflObject", found), place_of(store))
     bag = bag_directory(store, found)
     if bag is not None:
         from pressmark.migrate.transfer.bag_content import check_bag, with_manifests  # only for bags
@@ -90,10 +89,11 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
         return with_manifests(_tree(store, entry, bag, None, follow), bag, options.to != "bags")
     if store.kind == "pairtree" and not follow:
         _refuse_links(os.fsencode(found.path), [name for name, _path in found.files()])
-    content = content_of(found)
+    place = place_of(store)
+    content = content_of(found, place)
     # Several files may belong to several versions: others may replace one at a time.
-    seen = [(path, status_of(path)) for _name, path in content.files] if len(content.files) > 1 else []
-    return content._replace(seen=seen)
+    paths = [path for _name, path in content.files] if len(content.files) > 1 else []
+    return content._replace(seen=list(zip(paths, place.looks(paths), strict=True)))
 
 
 def _encapsulating_directory(store: Store, entry: Entry) -> bytes | None:
@@ -194,18 +194,18 @@ def read_target(store: Store, entry: Entry, *, thorough: bool = False) -> list[F
     :raises FileError: a file cannot be read
     :raises SourceError: of kind ``mismatch``: a file differs from its recorded digest
     """
-    found = locate_target(store, entry)
+    found, place = locate_target(store, entry), place_of(store)
     files, known = _files_of(store, entry, found)
     if thorough:
         bag = bag_directory(store, found)
         if bag is not None:
             known = _manifest_digests(bag, files)
-        for _name, path in files:
+        for _name, path in () if place.is_remote else files:
             _drop_cache(path)
-    read = read_files(files, with_known(known))
+    read = read_files(place, files, with_known(known))
     compare(read, known, "the destination")
     if thorough and store.kind == "ocfl":
-        _read_older(cast("OcflObject", found))
+        _read_older(cast("OcflObject", found), place)
     payload = read.below("data/") if store.kind == "bags" else None
     return [read] if payload is None else [read, payload]
 
@@ -284,17 +284,17 @@ def _manifest_digests(bag: bytes, files: list[tuple[str, bytes]]) -> _Digests:
         raise SourceError("mismatch", error.failure.message) from None
 
 
-def _read_older(found: OcflObject) -> None:
+def _read_older(found: OcflObject, place: Place) -> None:
     """Read the files that only older versions of an object have, and compare them with the inventory.
 
     :raises FileError: a file cannot be read
     :raises SourceError: of kind ``mismatch``
     """
     older = [(content, os.fsencode(path), digest) for content, path, digest in found.older_files()]
-    for _content, path, _digest in older:
+    for _content, path, _digest in () if place.is_remote else older:
         _drop_cache(path)
     known = {str(found.inventory.get("digestAlgorithm")): {content: digest for content, _path, digest in older}}
-    read = read_files(((content, path) for content, path, _digest in older), with_known(known))
+    read = read_files(place, ((content, path) for content, path, _digest in older), with_known(known))
     compare(read, known, "the destination")
 
 

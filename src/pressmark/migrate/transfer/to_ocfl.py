@@ -7,13 +7,15 @@ import os
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from pressmark.buckets.address import absolute
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import Entry, TransferError
-from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
+from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction, Storing
+from pressmark.migrate.transfer.places import read_files
 from pressmark.migrate.transfer.reading import locate_target
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.root import OcflRoot
@@ -32,7 +34,7 @@ class BulkDirection(Direction):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self.paths: dict[str, bytes | None] = {}
-        self._base = os.fsencode(self.destination.root)
+        self._base = os.fsencode(absolute(self.destination.root))
 
     def prepare(self, entries: Sequence[Entry]) -> None:
         identifiers = [entry.id for entry in entries]
@@ -45,7 +47,11 @@ class BulkDirection(Direction):
         """
         self.writer.refuse_elsewhere(entry.id)
         target = encode_fs(entry.target)
-        if os.path.lexists(os.path.join(self._base, target)):
+        with object_errors(self.destination.root, entry.id):
+            is_taken = self.destination.storage.exists(target)
+            if is_taken:
+                self.writer.changes.recover(target)
+        if is_taken:
             self.destination.check_free(entry.id, target)
 
     def finish_target(self, entry: Entry) -> None:
@@ -67,7 +73,7 @@ class ToOcfl(BulkDirection):
         self.check_free(entry)
         staged = self.writer.begin_new(
             entry.id,
-            content.files,
+            content.sources(),
             self.paths.get(entry.id),
             fixity={algorithm: block for algorithm, block in content.known.items() if block},
             also=self._also,
@@ -95,7 +101,8 @@ class ToOcfl(BulkDirection):
         found = cast("OcflObject", locate_target(self.destination, entry))
         algorithm = str(found.inventory["digestAlgorithm"])
         if algorithm != ALGORITHM:
-            ours = read_files(((decode_fs(name), path) for name, path in content.files), (ALGORITHM, algorithm))
+            files = ((decode_fs(name), path) for name, path in content.files)
+            ours = read_files(content.place, files, (ALGORITHM, algorithm))
             if ours.whole != entry.digest:
                 raise TransferError("source_invalid", CHANGED, "changed while it was read; migrate it again")
         self.check_names(entry, content.files)

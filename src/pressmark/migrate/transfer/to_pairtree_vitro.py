@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from pressmark.errors import quoted_path
 from pressmark.fs.names import decode_fs
@@ -67,7 +66,7 @@ class ToVitro(Direction):
             entry,
             content,
             replace,
-            {decode_fs(name): Path(os.fsdecode(path))},
+            {decode_fs(name): content.place.source(path)},
             check=lambda _staged: copied.finish(),
             algorithms=copied.algorithms,
             # The stored name is encoded.

@@ -284,7 +284,8 @@ class OcflObject(StoredObject):
         if fault is not None:
             raise ObjectError(self._store, self.id, "improper", f"malformed inventory: {fault}")
         path = encode_fs(content)
-        self._refuse_links(path)
+        if self._storage.has_links:
+            self._refuse_links(path)
         return path
 
     def _refuse_links(self, content: bytes) -> None:

@@ -46,10 +46,12 @@ class Storage(Reader, Protocol):
 
     :cvar siblings: how many directories in a directory a walk reads in one call of :meth:`trees`
     :cvar first: how many objects show whether the layout fits; see :mod:`pressmark.stores.placement`
+    :cvar has_links: whether there may be symbolic links
     """
 
     siblings: int
     first: int
+    has_links: bool
 
     def below(self, path: bytes) -> Storage:
         """Return the storage of one directory."""
@@ -59,6 +61,9 @@ class Storage(Reader, Protocol):
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         """Return the entries of a directory, in byte order."""
+
+    def all_entries(self) -> Mapping[bytes, Sequence[DirectoryEntry]] | None:
+        """Return what :meth:`scan` returns for each directory, if that is known at once; otherwise :data:`None`."""
 
     def first_directories(self) -> list[bytes]:
         """Return the names of the first directories in the root, in byte order."""
@@ -251,6 +256,14 @@ class Changes(Protocol):
         :param sidecar: name of the sidecar
         :param data: the inventory of the object before
         :raises FileExistsError: the object has the version
+        """
+
+    def adopt(self, new: bytes, digests: Mapping[str, Mapping[str, str]]) -> None:
+        """Prepare an object, or a version in a directory of its name, from the files that were copied to a path of
+        :meth:`begin`, unchanged.
+
+        :param digests: of each file, by its path in the object and algorithm
+        :raises OSError: it cannot be stored
         """
 
     def adopt_version(self, directory: bytes, path: bytes) -> None:

@@ -45,6 +45,7 @@ from pressmark.stores.store import Store
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
+    from pressmark.buckets.bucket import Bucket
     from pressmark.stores.ocfl.differences import Changes as Differences
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
@@ -166,6 +167,12 @@ class StorageRoot(Store):
         # What a bucket has accepted is stored.
         self.durable = durable and isinstance(self.storage, LocalStorage)
         self.first_objects: FirstObjects = FirstObjects(self._first_objects, _is_misplaced)
+
+    @property
+    def bucket(self) -> Bucket | None:
+        """The bucket that contains the root; :data:`None` for a root on a disk."""
+        bucket: Bucket | None = getattr(self.storage, "bucket", None)
+        return bucket
 
     @classmethod
     def create(

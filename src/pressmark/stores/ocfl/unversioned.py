@@ -68,10 +68,11 @@ def _is_derived(parts: list[bytes], versions: Collection[bytes]) -> bool:
 
 def _below(storage: Storage, usual: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
     """Yield path and kind of everything below an object's root, except directories that are usual or not empty."""
+    listed = storage.all_entries()
     waiting = [b""]
     while waiting:
         directory = waiting.pop()
-        entries = storage.scan(directory)
+        entries = storage.scan(directory) if listed is None else listed.get(directory, ())
         if not entries and directory and directory not in usual:
             yield directory, "directory"
         for entry in entries:

@@ -162,6 +162,8 @@ class LocalChanges(RunDirectory):
                 self._recover(new, path, version, sidecar, data)
             raise
 
+    def adopt(self, new: bytes, digests: Mapping[str, Mapping[str, str]]) -> None: ...
+
     def adopt_version(self, directory: bytes, path: bytes) -> None:
         target = self._storage.path(os.path.join(path, os.path.basename(directory)))
         try:

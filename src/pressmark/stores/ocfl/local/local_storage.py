@@ -45,6 +45,7 @@ class LocalStorage:
 
     siblings = 64
     first = FIRST
+    has_links = True
 
     def __init__(self, base: bytes, path: bytes = b"") -> None:
         self._base = base
@@ -61,6 +62,9 @@ class LocalStorage:
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         require_use()
         return scan(self.path(directory), follow=False)
+
+    def all_entries(self) -> None:
+        return None
 
     def first_directories(self) -> list[bytes]:
         return first_directories(self._root)

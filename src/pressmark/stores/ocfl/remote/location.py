@@ -13,13 +13,15 @@ from pressmark.errors import StoreError
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.threads import require_use
 
-__all__ = ["DECIDED", "REMOVALS", "Location"]
+__all__ = ["DECIDED", "FIRST", "REMOVALS", "Location"]
 
 #: Where runs note which objects they remove.
 REMOVALS = STAGING + b"removals/"
 
 #: The inventory of a version, relative to its object.
 DECIDED = re.compile(rb"v[0-9]+/inventory\.json")
+#: That of the first version, which decides about a new object.
+FIRST = re.compile(rb"v0*1/inventory\.json")
 _IN_VERSION = re.compile(rb"v[0-9]+/")
 
 
@@ -113,7 +115,7 @@ class Location:
         if version:
             is_left = bool(names) and b"inventory.json" not in names
         else:
-            is_left = bool(names) and all(_IN_VERSION.match(name) and not DECIDED.fullmatch(name) for name in names)
+            is_left = bool(names) and all(_IN_VERSION.match(name) and not FIRST.fullmatch(name) for name in names)
         return is_left and not any(self.is_ours(top + b"/" + name) is False for name in names)
 
     def is_ours(self, path: bytes) -> bool | None:

@@ -20,12 +20,10 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from itertools import count, groupby
-from threading import BoundedSemaphore
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from pressmark.buckets.bucket import ANY, NEW, KeyChangedError
 from pressmark.buckets.probe import STAGING
@@ -50,7 +48,17 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
-from pressmark.stores.ocfl.remote.location import DECIDED, REMOVALS, Location
+from pressmark.stores.ocfl.remote.location import DECIDED, FIRST, REMOVALS, Location
+from pressmark.stores.ocfl.remote.prepared import (
+    Joined,
+    Prepared,
+    Sent,
+    Space,
+    beginning,
+    busy_file,
+    files_below,
+    other_names,
+)
 from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["RemoteChanges"]
@@ -67,37 +75,6 @@ ALIVE = 3600.0
 _IN_VERSION = re.compile(rb"v[0-9]+/")
 
 
-class _Sent(NamedTuple):
-    """A file of a new version that is in the bucket.
-
-    :ivar path: its content path, which differs from the prepared one if another content has that
-    :ivar is_taken: whether an earlier run, or another writer, has sent it
-    """
-
-    path: bytes
-    is_taken: bool = False
-
-
-class _Prepared:
-    """An object or a version that is prepared.
-
-    :ivar path: of the object
-    :ivar written: inventories, sidecars and the like, by their paths in the object
-    :ivar waiting: copied files that have not been sent: path of the copy, and digests, by content path
-    :ivar size: of these, in bytes
-    :ivar sending: the files of the version that are being sent or have been sent, by content path
-    :ivar uploads: large files that are in the bucket, but not yet visible
-    """
-
-    def __init__(self, path: bytes) -> None:
-        self.path = path
-        self.written: dict[bytes, bytes] = {}
-        self.waiting: dict[bytes, tuple[bytes, Mapping[str, str]]] = {}
-        self.size = 0
-        self.sending: dict[bytes, Future[_Sent]] = {}
-        self.uploads: dict[bytes, PartsUpload] = {}
-
-
 class RemoteChanges:
     """Changes of a root in a bucket; see :class:`pressmark.stores.ocfl.storage.Changes`.
 
@@ -112,8 +89,8 @@ class RemoteChanges:
         self._location = location
         self._bucket = location.bucket
         self._numbers = count()
-        self._prepared: dict[bytes, _Prepared] = {}
-        self._space = _Space(SENDING)
+        self._prepared: dict[bytes, Prepared] = {}
+        self._space = Space(SENDING)
         self.path = b""
 
     def __enter__(self) -> Self:
@@ -148,7 +125,7 @@ class RemoteChanges:
 
     def begin(self, path: bytes = b"") -> bytes:
         new = self / b"%d" % next(self._numbers)
-        self._prepared[new] = _Prepared(path)
+        self._prepared[new] = Prepared(path)
         return new
 
     def make(self, directory: bytes) -> None:
@@ -157,7 +134,7 @@ class RemoteChanges:
     def copy(self, copies: Sequence[SourceCopy], copier: Copier, together: int | None = None) -> Iterator[SourceCopy]:
         return Copier("copy", set(), self._send_large).copy(copies, together)
 
-    def _place(self, target: bytes) -> tuple[_Prepared, bytes]:
+    def _place(self, target: bytes) -> tuple[Prepared, bytes]:
         """Return what a path below one of :meth:`begin` belongs to, and the path in it."""
         top = target[: target.index(b"/", len(self.path) + 1)]
         return self._prepared[top], target[len(top) + 1 :]
@@ -166,13 +143,16 @@ class RemoteChanges:
         """Send a large file of a source in parts, and return its outcome; a small one is returned."""
         options = OpenOptions(copy.links == "follow", real=copy.is_real and copy.links == "refuse")
         size, first = 0, b""
+        prepared, path = self._place(target)
+        if path.count(b"/") < 2:  # an inventory of an object that is stored as it is
+            return content
         if isinstance(content, Content):
             if not hasattr(content.data, "read"):
                 return content
-            first = _first(content)
+            first = beginning(content)
             if len(first) <= PART:
                 return Content(first, content.name)
-            content = Content(_Joined(first, content.data), content.name)
+            content = Content(Joined(first, content.data), content.name)
         else:
             opener = options.opener()
             found = examine(content, options, opener)
@@ -183,9 +163,9 @@ class RemoteChanges:
         if self._location.probed is None or not self._location.probed.completes:
             what = "the server ignores the condition of uploads in parts, so that files over 8 MiB can be overwritten"
             raise OSError(errno.EOPNOTSUPP, f"{what}; use another server", target)
-        prepared, path = self._place(target)
         upload = PartsUpload(self._bucket, self._key(prepared, path), self._parts, size)
         prepared.uploads[path] = upload
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))  # in its place, for those who look
         if isinstance(content, Content):
             return transfer_content(content, copy.algorithms, upload)
         try:
@@ -193,7 +173,7 @@ class RemoteChanges:
         finally:
             opener.close()
 
-    def _key(self, prepared: _Prepared, path: bytes) -> bytes:
+    def _key(self, prepared: Prepared, path: bytes) -> bytes:
         return self._location.prefix + prepared.path + b"/" + path
 
     def added(self, file: bytes, digests: Mapping[str, str]) -> None:
@@ -204,7 +184,7 @@ class RemoteChanges:
         if prepared.size > SENDING:
             self._send_all(prepared)
 
-    def _send_all(self, prepared: _Prepared) -> None:
+    def _send_all(self, prepared: Prepared) -> None:
         """Begin to send all files that wait."""
         waiting, prepared.waiting, prepared.size = prepared.waiting, {}, 0
         for path, (copy, digests) in waiting.items():
@@ -215,18 +195,18 @@ class RemoteChanges:
             self._space.take(size)
             prepared.sending[path] = self._pool.submit(self._send, prepared, path, copy, digests, size)
 
-    def _send(self, prepared: _Prepared, path: bytes, spooled: bytes, digests: Mapping[str, str], size: int) -> _Sent:
+    def _send(self, prepared: Prepared, path: bytes, spooled: bytes, digests: Mapping[str, str], size: int) -> Sent:
         try:
             with open(spooled, "rb") as file:
                 data = file.read()
             os.unlink(spooled)
-            for other in _names(path):
+            for other in other_names(path):
                 try:
                     self._bucket.put(self._key(prepared, other), data, digests=digests)
-                    return _Sent(other)
+                    return Sent(other)
                 except FileExistsError:
                     if self._is_same(prepared.path + b"/" + other, data, digests):
-                        return _Sent(other, True)
+                        return Sent(other, True)
             raise AssertionError("the names never end")
         finally:
             self._space.give(size)
@@ -245,16 +225,13 @@ class RemoteChanges:
     def _now(self) -> float:
         return self._bucket.list(self._location.prefix, limit=1).date
 
-    def _publish_upload(self, prepared: _Prepared, path: bytes) -> _Sent:
+    def _publish_upload(self, prepared: Prepared, path: bytes) -> Sent:
         upload = prepared.uploads.pop(path)
         try:
             upload.publish()
         except FileExistsError:
-            what = (
-                "another run has left another file with this name; repair the store, or put the object again in a day"
-            )
-            raise OSError(errno.EBUSY, what, upload.path) from None
-        return _Sent(path)
+            raise busy_file(upload.path) from None
+        return Sent(path)
 
     def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
         for name, data in files.items():
@@ -267,8 +244,7 @@ class RemoteChanges:
         prepared, path = self._place(file)
         if path in prepared.uploads:
             prepared.uploads.pop(path).discard()
-        else:
-            os.unlink(file)
+        os.unlink(file)
 
     def prune(self, directory: bytes) -> None: ...
 
@@ -295,14 +271,24 @@ class RemoteChanges:
         for name, data in prepared.written.items():
             if name.startswith(EXTENSIONS + b"/"):
                 self._put_same(path + b"/" + name, data)
-        data, is_taken = self._arrived(prepared)
+        data, is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
         try:
-            self._decide(prepared, b"v1", data)
+            self._decide(prepared, *self._first(prepared, data))
         except FileExistsError:
             self.recover(path)
             raise
         self._finish(path, data, is_new=True, is_alone=is_alone and not is_taken)
         self.discard(new)
+
+    def _first(self, prepared: Prepared, data: bytes) -> tuple[bytes, bytes]:
+        """Return the name of the first version of a new object, and its inventory.
+
+        :param data: the inventory of the object
+        """
+        if not prepared.is_adopted:
+            return b"v1", data
+        name = next(name for name in prepared.written if FIRST.fullmatch(name))
+        return name.partition(b"/")[0], prepared.written[name]
 
     def _is_free(self, path: bytes) -> bool:
         """Check that no object is at a path, and return whether nothing is there.
@@ -316,14 +302,17 @@ class RemoteChanges:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._location.path(path))
         return False
 
-    def _arrived(self, prepared: _Prepared) -> tuple[bytes, bool]:
+    def _arrived(self, prepared: Prepared, data: bytes) -> tuple[bytes, bool]:
         """Wait until all content is in the bucket; return the inventory, with the paths that it has there, and whether
         some was there before.
+
+        :param data: the inventory
         """
         self._send_all(prepared)
         sent = {path: sending.result() for path, sending in prepared.sending.items()}
-        data = prepared.written[_INVENTORY]
         others = {decode_fs(path): decode_fs(one.path) for path, one in sent.items() if one.path != path}
+        if others and prepared.is_adopted:
+            raise busy_file(prepared.path + b"/" + encode_fs(next(iter(others))))
         if others:
             document = read_inventory(data)
             blocks = [document["manifest"], *document.get("fixity", {}).values()]
@@ -339,7 +328,7 @@ class RemoteChanges:
                 raise FileExistsError(errno.EEXIST, "another writer has removed its copy", gone[0])
         return data, is_taken
 
-    def _decide(self, prepared: _Prepared, version: bytes, data: bytes) -> None:
+    def _decide(self, prepared: Prepared, version: bytes, data: bytes) -> None:
         """Write the inventory of a version, which decides between writers.
 
         :raises FileExistsError: another writer has been faster
@@ -378,8 +367,11 @@ class RemoteChanges:
                 raise FileNotFoundError(errno.ENOENT, "a file of the new version is missing", where)
             # Of losers, and of objects that were removed.
             versions = map(encode_fs, document["versions"])
-            own = {one + b"/" + name for one in versions for name in (_INVENTORY, sidecar)} | contents
+            own = {one + b"/" + _INVENTORY for one in versions} | contents
+            # An earlier version may have another algorithm.
+            beside = {name.rpartition(b".")[0] for name in names} & own
             left = [name for name in sorted(names - own) if _IN_VERSION.match(name)]
+            left = [name for name in left if not (name.rpartition(b".")[0] in beside and DECIDED.match(name))]
             foreign = [path + b"/" + name for name in left if is_new or name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
                 self._bucket.delete([self._location.prefix + one for one in foreign if self._location.is_ours(one)])
@@ -405,12 +397,11 @@ class RemoteChanges:
         if self._finish_removal(path):
             return True
         names = set(self._location.names(path))
-        decided = [name for name in names if DECIDED.fullmatch(name)]
-        if not decided:
-            return False
-        newest = max(decided, key=lambda name: int(name[1 : name.index(b"/")]))
         is_new = _INVENTORY not in names or not any(name.startswith(OBJECT) for name in names)
         try:
+            newest = self._newest(path, names, is_new)
+            if not newest:
+                return False
             data, _token = self._location.read(path + b"/" + newest)
             document = read_inventory(data)
             sidecar, line = _sidecar(document, data)
@@ -427,15 +418,56 @@ class RemoteChanges:
             self._put_same(path + b"/" + beside, line)
         return True
 
+    def _newest(self, path: bytes, names: set[bytes], is_new: bool) -> bytes:
+        """Return the inventory of the newest version that is decided; empty if there is none.
+
+        A new object is decided by its first version. Later ones were sent before, by a run that stores an object with
+        all its versions: one that does not contain the first is of a run that has lost.
+        """
+        decided = sorted(filter(DECIDED.fullmatch, names), key=lambda name: int(name[1 : name.index(b"/")]))
+        if not decided or not is_new:
+            return decided[-1] if decided else b""
+        if not FIRST.fullmatch(decided[0]):
+            return b""
+        first = read_inventory(self._location.read(path + b"/" + decided[0])[0])["versions"]
+        for name in reversed(decided[1:]):
+            later = read_inventory(self._location.read(path + b"/" + name)[0])["versions"]
+            if first.items() <= later.items():
+                return name
+        return decided[0]
+
+    def adopt(self, new: bytes, digests: Mapping[str, Mapping[str, str]]) -> None:
+        prepared = self._prepared[new]
+        prepared.is_adopted = True
+        files = files_below(new)
+        # What decides is sent last: the inventory of a version, or that of the first one of an object.
+        decides = FIRST.fullmatch if _INVENTORY in files else DECIDED.match
+        for name in files:
+            if b"/" not in name or decides(name):
+                with open(os.path.join(new, name), "rb") as file:
+                    prepared.written[name] = file.read()
+        if _INVENTORY in files and not any(map(FIRST.fullmatch, files)):
+            what = "its first version has no inventory, so that it cannot be stored in a bucket in one step"
+            where = self._location.path(prepared.path)
+            raise OSError(errno.EINVAL, f"{what}; migrate it to another kind of store", where)
+        for name in files:
+            if name not in prepared.written:
+                self.added(os.path.join(new, name), digests[decode_fs(name)])
+
     def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
         prepared = self._prepared[new]
-        inventory, _is_taken = self._arrived(prepared)
+        inventory, _is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
         self._decide(prepared, version, inventory)
         self._finish(path, inventory)
         self.discard(new)
 
     def adopt_version(self, directory: bytes, path: bytes) -> None:
-        raise OSError(errno.EOPNOTSUPP, "a version in a bucket is written, not moved", path)
+        new, version = os.path.split(directory)
+        prepared = self._prepared[new]
+        self._arrived(prepared, data := prepared.written[version + b"/" + _INVENTORY])
+        self._decide(prepared, version, data)
+        self._finish(path, data)
+        self.discard(new)
 
     def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
         self._publish_inventory(path, self._prepared[new].written[_INVENTORY])
@@ -555,7 +587,10 @@ class RemoteChanges:
             return False
         keys = {one.key for one in below}
         for top in objects:
-            for name in self._location.names(top):
+            names = self._location.names(top)
+            if _INVENTORY not in names and not any(map(FIRST.fullmatch, names)):
+                continue  # nothing is decided
+            for name in names:
                 if name == _INVENTORY or DECIDED.fullmatch(name):
                     document = read_inventory(self._location.read(top + b"/" + name)[0])
                     own = {*_contents(document), name, _sidecar_beside(name, document)}
@@ -589,57 +624,6 @@ def _turn(name: bytes) -> tuple[int, int]:
     if name == _INVENTORY or name.startswith(OBJECT):
         return 0, 0
     return (1, int(name[1 : name.index(b"/")])) if DECIDED.fullmatch(name) else (2, 0)
-
-
-class _Space:
-    """The bytes of files that are being sent, at most."""
-
-    def __init__(self, size: int) -> None:
-        self._unit = 1 << 16
-        self._free = BoundedSemaphore(max(1, size // self._unit))
-        self._most = max(1, size // self._unit)
-
-    def _units(self, size: int) -> int:
-        return min(self._most, 1 + size // self._unit)
-
-    def take(self, size: int) -> None:
-        for _ in range(self._units(size)):
-            self._free.acquire()
-
-    def give(self, size: int) -> None:
-        self._free.release(self._units(size))
-
-
-class _Joined:
-    """An open file, and what was read of it before."""
-
-    def __init__(self, first: bytes, file: Any) -> None:
-        self._first = first
-        self._file = file
-
-    def read(self, size: int) -> bytes:
-        if self._first:
-            data, self._first = self._first[:size], self._first[size:]
-            return data
-        block: bytes = self._file.read(size)
-        return block
-
-
-def _first(content: Content) -> bytes:
-    """Return the beginning of an open file: more than :data:`PART` bytes if there are as many."""
-    read = bytearray()
-    for block in content.blocks(1 << 20):
-        read += block
-        if len(read) > PART:
-            break
-    return bytes(read)
-
-
-def _names(path: bytes) -> Iterator[bytes]:
-    """Yield a content path, and others for content with another one's path."""
-    yield path
-    for number in count(2):
-        yield path + b"~%d" % number
 
 
 def _contents(document: Mapping[str, Any]) -> set[bytes]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 from pressmark import _kernels
 from pressmark.buckets.bucket import MAX_KEY, Bucket, KeyChangedError, KeyStatus, ListedKey
 from pressmark.buckets.probe import STAGING
-from pressmark.buckets.remote_file import RemoteFile
+from pressmark.buckets.remote_file import SMALL, RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError, quoted, quoted_path
 from pressmark.fixity.hasher import transfer_content
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["RemoteStorage"]
 
 Key = TypeVar("Key")
-# Files that are read ahead are read whole, if they are not larger.
-SMALL = 1 << 20
 # Keys that are listed in one call, before the rest is left to the next.
 MANY = 20_000
 _FIRST_DIRECTORIES = 5_000
@@ -57,6 +55,7 @@ class RemoteStorage:
     siblings = 512
     # Each costs a request.
     first = 16
+    has_links = False
 
     def __init__(self, bucket: Bucket, prefix: bytes = b"") -> None:
         self.bucket = bucket
@@ -78,6 +77,17 @@ class RemoteStorage:
             raise OSError(number, os.strerror(number), self.path(directory))
         return sorted(entry for entry in found if entry.name)
 
+    def all_entries(self) -> dict[bytes, list[DirectoryEntry]]:
+        found: dict[bytes, set[DirectoryEntry]] = {b"": set()}
+        for path in self.location.names(b""):
+            kind = "file"
+            while path:
+                above, _, name = path.rpartition(b"/")
+                if name:  # a key that stands for a directory
+                    found.setdefault(above, set()).add(DirectoryEntry(name, kind, False))
+                path, kind = above, "directory"
+        return {directory: sorted(entries) for directory, entries in found.items()}
+
     def first_directories(self) -> list[bytes]:
         names = (entry.name for entry in self.location.entries(b"") if entry.kind == "directory")
         return sorted(islice(names, _FIRST_DIRECTORIES))
@@ -92,6 +102,10 @@ class RemoteStorage:
         if not path or found is not None:
             return os.stat_result((stat.S_IFDIR | 0o755, 0, 1, 1, 0, 0, 0, 0, 0, 0))
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
+
+    def statuses(self, start: bytes) -> dict[bytes, os.stat_result]:
+        """Return the status of each file whose path begins with ``start``, from a listing."""
+        return {one.key[len(self.prefix) :]: _status(one) for one in self.location.listed(start)}
 
     def why_unreadable(self, file: bytes) -> OSError | None:
         try:
@@ -178,7 +192,7 @@ class RemoteStorage:
         if marker:
             below = self._siblings(above, names)
         else:
-            found = in_order(lambda name: (name, list(self.location.listed(above + name + b"/"))), names)
+            found = in_order(lambda name: (name, list(self.location.listed(above + _above(name)))), names)
             below = {name: keys for name, keys in found if len(names) == 1 or len(keys) <= MANY}
             below = {name: below.get(name) for name in names}
         trees: list[Tree] = []
@@ -197,7 +211,7 @@ class RemoteStorage:
                 trees.append(_odd(name, "odd" if marker or keys is None else "unreadable"))
                 continue
             for top, inside in tops.items():
-                cut = len(self.prefix + above + top) + 1
+                cut = len(self.prefix + above + _above(top))
                 tree, ordered = _tree(top, inside, cut, len(files))
                 trees.append(tree)
                 if tree.state == "whole":
@@ -310,7 +324,14 @@ class RemoteStorage:
 def _status(found: ListedKey | KeyStatus) -> os.stat_result:
     number = int.from_bytes(os.fsencode(found.token)[:32]) & 0x7FFF_FFFF_FFFF_FFFF
     when = int(found.modified)
-    return os.stat_result((stat.S_IFREG | 0o644, number, 1, 1, 0, 0, found.size, when, when, when))
+    # A version of a key may have the time of another: the token takes the place of the change of status, too.
+    times = {"st_mtime_ns": int(found.modified * 1e9), "st_ctime_ns": number}
+    return os.stat_result((stat.S_IFREG | 0o644, number, 1, 1, 0, 0, found.size, when, when, when), times)
+
+
+def _above(name: bytes) -> bytes:
+    """Return how the keys in a directory begin; empty for the directory itself."""
+    return name and name + b"/"
 
 
 def _is_wanted(path: bytes, reads: Reads) -> bool:

@@ -6,7 +6,7 @@ An object never appears inside or around another object.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -240,19 +240,32 @@ class BulkWriter(StagingWriter[StagedObject]):
         write_object(copy, staged.identifier, root.version, staged.provenance)
         root.refuse_too_long(staged.identifier, staged.destination, copy.longest)
 
-    def adopt(self, identifier: str, directory: bytes, destination: bytes | None = None) -> StagedObject:
+    def adopt(
+        self,
+        identifier: str,
+        directory: bytes,
+        destination: bytes | None = None,
+        digests: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> StagedObject:
         """Publish a complete object from ``directory``, on the same file system, without copying it.
 
-        :raises ObjectError: the object has no path
+        :param digests: of its files, if it was copied to a path of :meth:`new_directory`
+        :raises ObjectError: the object has no path, or cannot be stored
         :raises IdentifierError: the identifier has no path in this root
         """
         staged = StagedObject(identifier, destination or self._root.name_and_path(identifier)[1], directory)
+        if digests is not None:
+            with object_errors(self._name, identifier):
+                self.changes.adopt(directory, digests)
         self._waiting.append(staged)
         return staged
 
-    def new_path(self) -> bytes:
-        """Return a path for an object that the caller copies whole, and then adopts."""
-        return self.changes.begin()
+    def new_directory(self, destination: bytes) -> bytes:
+        """Return a path for an object that the caller copies whole, and then adopts.
+
+        :param destination: the path of the object
+        """
+        return self.changes.begin(destination)
 
     def finish_version(self, path: bytes) -> bool:
         """Finish a version of the object at ``path`` whose publishing was interrupted; return whether there was one.
@@ -264,14 +277,16 @@ class BulkWriter(StagingWriter[StagedObject]):
 
         return finish_version(self._root, self.changes, path)
 
-    def adopt_version(self, directory: bytes, path: bytes) -> None:
+    def adopt_version(self, directory: bytes, path: bytes, digests: Mapping[str, Mapping[str, str]]) -> None:
         """Publish a complete next version of the object at ``path``, unless another run does.
 
-        :param directory: in a directory of :meth:`new_path`, with the name of the version
+        :param directory: in one of :meth:`new_directory`, with the name of the version
+        :param digests: of its files, by their paths in the object
         :raises SourceError: as for :meth:`finish_version`
         :raises OSError: as for :meth:`finish_version`
         """
         self.changes.flush(directory)
+        self.changes.adopt(os.path.dirname(directory), digests)
         with suppress(FileExistsError), self.changes.lock():
             self.changes.adopt_version(directory, path)
         self.finish_version(path)

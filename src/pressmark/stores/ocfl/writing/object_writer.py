@@ -18,7 +18,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task
+from pressmark.stores.object_sources import SourceCopy, SourceEntry, Task, is_remote
 from pressmark.stores.objects import ObjectSource
 from pressmark.stores.ocfl.declarations import OBJECT, declaration, extension_files
 from pressmark.stores.ocfl.inventory import (
@@ -176,6 +176,7 @@ class CopiedFiles(SourceCopy):
         super().__init__(files, top, links, algorithms=algorithms, threads=threads)
         if isinstance(source, list):
             self.entries, self.is_real = [SourceEntry(*file) for file in source], False
+            self.is_remote = any(is_remote(file[1]) for file in source[:1])
         self._stored = manifest or {}
         self.manifest = {digest: list(paths) for digest, paths in self._stored.items()}
         self.damaged: dict[str, Outcome] = {}

@@ -1,0 +1,111 @@
+"""An object or a version that is prepared for a bucket, and its files on their way there."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from itertools import count
+from threading import BoundedSemaphore
+from typing import Any, NamedTuple
+
+from pressmark.buckets.upload import PART, PartsUpload
+from pressmark.fixity.outcomes import Content
+
+__all__ = ["Joined", "Prepared", "Sent", "Space", "beginning", "busy_file", "files_below", "other_names"]
+
+
+class Sent(NamedTuple):
+    """A file of a new version that is in the bucket.
+
+    :ivar path: its content path, which differs from the prepared one if another content has that
+    :ivar is_taken: whether an earlier run, or another writer, has sent it
+    """
+
+    path: bytes
+    is_taken: bool = False
+
+
+class Prepared:
+    """An object or a version that is prepared.
+
+    :ivar path: of the object
+    :ivar written: inventories, sidecars and the like, by their paths in the object
+    :ivar waiting: copied files that have not been sent: path of the copy, and digests, by content path
+    :ivar size: of these, in bytes
+    :ivar sending: the files of the version that are being sent or have been sent, by content path
+    :ivar uploads: large files that are in the bucket, but not yet visible
+    :ivar is_adopted: whether its inventories are given, so that no content path changes
+    """
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.written: dict[bytes, bytes] = {}
+        self.waiting: dict[bytes, tuple[bytes, Mapping[str, str]]] = {}
+        self.size = 0
+        self.sending: dict[bytes, Future[Sent]] = {}
+        self.uploads: dict[bytes, PartsUpload] = {}
+        self.is_adopted = False
+
+
+class Space:
+    """The bytes of files that are being sent, at most."""
+
+    def __init__(self, size: int) -> None:
+        self._unit = 1 << 16
+        self._free = BoundedSemaphore(max(1, size // self._unit))
+        self._most = max(1, size // self._unit)
+
+    def _units(self, size: int) -> int:
+        return min(self._most, 1 + size // self._unit)
+
+    def take(self, size: int) -> None:
+        for _ in range(self._units(size)):
+            self._free.acquire()
+
+    def give(self, size: int) -> None:
+        self._free.release(self._units(size))
+
+
+class Joined:
+    """An open file, and what was read of it before."""
+
+    def __init__(self, first: bytes, file: Any) -> None:
+        self._first = first
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        if self._first:
+            data, self._first = self._first[:size], self._first[size:]
+            return data
+        block: bytes = self._file.read(size)
+        return block
+
+
+def beginning(content: Content) -> bytes:
+    """Return the beginning of an open file: more than :data:`PART` bytes if there are as many."""
+    read = bytearray()
+    for block in content.blocks(1 << 20):
+        read += block
+        if len(read) > PART:
+            break
+    return bytes(read)
+
+
+def busy_file(path: bytes) -> OSError:
+    what = "another run has left another file with this name; repair the store, or put the object again in a day"
+    return OSError(errno.EBUSY, what, path)
+
+
+def files_below(top: bytes) -> list[bytes]:
+    """Return the paths of all files below a directory of this machine, relative to it."""
+    found = [os.path.join(folder, name) for folder, _names, files in os.walk(top) for name in files]
+    return sorted(path[len(top) + 1 :] for path in found)
+
+
+def other_names(path: bytes) -> Iterator[bytes]:
+    """Yield a content path, and others for content with another one's path."""
+    yield path
+    for number in count(2):
+        yield path + b"~%d" % number

@@ -1,0 +1,251 @@
+"""Migrations from and to buckets in memory; :mod:`tests.buckets.test_migrations` runs them on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import migrate, stores
+from pressmark.buckets import remote_file, upload
+from pressmark.buckets.address import parse
+from pressmark.buckets.memory import MemoryBucket
+from pressmark.errors import PressmarkError, StoreError
+from pressmark.stores.ocfl.root import OcflRoot
+
+USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
+FILES = {"a.txt": b"one", "deep/b.bin": bytes(range(256)), "empty": b""}
+IDS = [f"info:x/{number}" for number in range(5)]
+ROOT = "s3://books/root"
+
+
+@pytest.fixture(autouse=True)
+def buckets(monkeypatch: pytest.MonkeyPatch) -> dict[str, MemoryBucket]:
+    """Buckets by name, which addresses lead to."""
+    found: dict[str, MemoryBucket] = {}
+
+    def open_bucket(address: str | bytes, *_settings: Any) -> tuple[MemoryBucket, bytes]:
+        name, prefix = parse(address)
+        return found.setdefault(name, new_bucket(name)), prefix
+
+    monkeypatch.setattr("pressmark.buckets.address.open_bucket", open_bucket)
+    return found
+
+
+def new_bucket(name: str) -> MemoryBucket:
+    bucket = MemoryBucket()
+    bucket.url = f"s3://{name}"
+    return bucket
+
+
+@pytest.fixture(params=["small", "large"])
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Whether files are read whole, and sent in one request; or in parts."""
+    if request.param == "large":
+        monkeypatch.setattr(upload, "PART", 100)
+        monkeypatch.setattr(upload, "MIN_PART", 100)
+        monkeypatch.setattr("pressmark.buckets.memory.MIN_PART", 100, raising=False)
+        monkeypatch.setattr("pressmark.stores.ocfl.remote.remote_changes.PART", 100)
+        monkeypatch.setattr(remote_file, "SMALL", 100)
+    return str(request.param)
+
+
+def ocfl(where: Any, ids: list[str] = IDS) -> OcflRoot:
+    """Make a storage root whose objects have three versions."""
+    root = stores.OcflRoot.create(where, "0004", user=USER)
+    for number, one in enumerate(ids):
+        root.put(one, FILES)
+        root.update(one, add={"new": f"{number}".encode()}, message="Add a file")
+        root.update(one, remove=["a.txt"], rename={"deep/b.bin": "moved"})
+    return root
+
+
+def contents(root: Any) -> dict[str, dict[str, bytes]]:
+    found = {}
+    for record in root.objects():
+        one = root.get(record.id)
+        found[record.id] = {name: one.read_bytes(name) for name, _path in one.files()}
+    return found
+
+
+def migrated(source: Any, destination: Any, work: Path, **options: Any) -> migrate.Run:
+    plan = migrate.plan(str(source), str(destination), work=work, **options)
+    return migrate.run(plan, processes=False, workers=1)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def keys_below(bucket: MemoryBucket, prefix: str) -> dict[str, bytes]:
+    start = prefix.encode() + b"/"
+    return {key[len(start) :].decode(): data for key, data in bucket.keys.items() if key.startswith(start)}
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "bags", "ocfl"])
+def test_from_the_disk(tmp_path: Path, kind: str, size: str) -> None:
+    """Objects of any kind of store become objects of a root in a bucket."""
+    if kind == "ocfl":
+        source: Any = ocfl(tmp_path / "source")
+    else:
+        source = stores.create(kind, tmp_path / "source")
+        for one in IDS:
+            source.put(one, FILES)
+    run = migrated(source.root, ROOT, tmp_path / "work", to="ocfl", layout="0004", verify="reread")
+    assert (run.by_status, run.complete) == ({"ok": 5}, True)
+    there = stores.OcflRoot(ROOT)
+    assert there.check(digests=True).errors == []
+    if kind != "bags":
+        assert contents(there) == contents(source)
+    assert {len(there.versions(one)) for one in IDS} == {3 if kind == "ocfl" else 1}
+
+
+def test_all_versions_stay_as_they_are(tmp_path: Path, buckets: dict[str, MemoryBucket], size: str) -> None:
+    """From root to root, each byte is the same: on the disk, in a bucket, in another bucket, and on the disk again."""
+    ocfl(tmp_path / "source")
+    places = [tmp_path / "source", ROOT, "s3://other", tmp_path / "back"]
+    for number, (one, other) in enumerate(pairwise(places)):
+        run = migrated(one, other, tmp_path / f"work{number}", to="ocfl", layout="0003")
+        assert (run.by_status, run.complete) == ({"ok": 5}, True)
+    expected = tree(tmp_path / "source")
+    names = {name.rpartition("/")[2]: data for name, data in expected.items()}
+    assert contents(stores.OcflRoot(tmp_path / "back")) == contents(stores.OcflRoot(tmp_path / "source"))
+    objects = [path for path in expected if "inventory.json" in path or "content" in path]
+    back = tree(tmp_path / "back")
+    assert len(back) == len(expected)
+    assert {path.rpartition("/")[2] for path in back} == names.keys()
+    assert sorted(expected[path] for path in objects) == sorted(
+        data for path, data in back.items() if "inventory.json" in path or "content" in path
+    )
+    for place in places[1:]:
+        assert stores.OcflRoot(place).check(digests=True).errors == []
+
+
+@pytest.mark.parametrize("to", ["pairtree", "bags", "ocfl"])
+def test_to_the_disk(tmp_path: Path, to: str, size: str) -> None:
+    source = ocfl(ROOT)
+    how = {"layout": "0003"} if to == "ocfl" else {}
+    run = migrated(ROOT, tmp_path / "there", tmp_path / "work", to=to, verify="reread", **how)
+    assert (run.by_status, run.complete) == ({"ok": 5}, True)
+    assert contents(stores.open(tmp_path / "there")) == contents(source)
+    assert migrate.verify(tmp_path / "work", processes=False).complete
+
+
+def test_a_catch_up(tmp_path: Path) -> None:
+    """New objects and new versions follow, and nothing else."""
+    source = ocfl(tmp_path / "source")
+    migrated(source.root, ROOT, tmp_path / "work", to="ocfl", layout="0004")
+    source.update(IDS[0], add={"more": b"more"})
+    source.put("info:x/new", FILES)
+    plan = migrate.catch_up(tmp_path / "work", work=tmp_path / "work2")
+    assert plan.objects == 2
+    run = migrate.run(plan, processes=False)
+    assert (run.by_status, run.complete) == ({"ok": 2}, True)
+    assert contents(stores.OcflRoot(ROOT)) == contents(source)
+    assert len(stores.OcflRoot(ROOT).versions(IDS[0])) == 4
+    assert stores.OcflRoot(ROOT).check(digests=True).errors == []
+
+
+def test_a_catch_up_from_a_bucket(tmp_path: Path) -> None:
+    source = ocfl(ROOT)
+    migrated(ROOT, tmp_path / "there", tmp_path / "work", to="ocfl", layout="0004")
+    source.update(IDS[0], add={"more": b"more"})
+    plan = migrate.catch_up(tmp_path / "work", work=tmp_path / "work2")
+    assert plan.objects == 1
+    assert migrate.run(plan, processes=False).by_status == {"ok": 1}
+    assert contents(stores.OcflRoot(tmp_path / "there")) == contents(source)
+
+
+@pytest.mark.parametrize(("one", "other"), [("source", ROOT), (ROOT, "there"), (ROOT, "s3://other/there")])
+def test_a_move(tmp_path: Path, buckets: dict[str, MemoryBucket], one: str, other: str) -> None:
+    """Sources are removed once their copies are verified."""
+    source, there = (place if place.startswith("s3:") else str(tmp_path / place) for place in (one, other))
+    expected = contents(ocfl(source))
+    run = migrated(source, there, tmp_path / "work", to="ocfl", layout="0004", move=True)
+    assert (run.by_status, run.complete, run.kept) == ({"ok": 5}, True, 0)
+    assert contents(stores.OcflRoot(there)) == expected
+    assert list(stores.OcflRoot(source).objects()) == []
+    for place in (source, there):
+        assert stores.OcflRoot(place).check(digests=True).errors == []
+
+
+def test_objects_that_exist(tmp_path: Path) -> None:
+    """An object that is there is compared, and replaced only if that is asked for."""
+    source = stores.create("pairtree", tmp_path / "source")
+    for one in IDS[:3]:
+        source.put(one, FILES)
+    root = stores.OcflRoot.create(ROOT, "0004", user=USER)
+    root.put(IDS[0], FILES)
+    root.put(IDS[1], {"other": b"other"})
+    run = migrated(source.root, ROOT, tmp_path / "work", to="ocfl")
+    assert run.by_status == {"exists_same": 1, "exists_different": 1, "ok": 1}
+    run = migrated(source.root, ROOT, tmp_path / "work2", to="ocfl", replace=True)
+    assert run.by_status == {"exists_same": 2, "ok": 1}
+    assert contents(root) == contents(source)
+    assert root.check(digests=True).errors == []
+
+
+def test_damage_in_a_bucket(tmp_path: Path, buckets: dict[str, MemoryBucket]) -> None:
+    """An object with wrong content is reported, and the others are migrated."""
+    ocfl(ROOT)
+    [wrong] = [key for key in buckets["books"].keys if key.endswith(b"content/new")][2:3]
+    buckets["books"].put_as_other(wrong, b"x")
+    run = migrated(ROOT, tmp_path / "there", tmp_path / "work", to="ocfl", layout="0004")
+    assert run.by_status["ok"] == 4
+    [row] = [row for row in run.rows() if row.status != "ok"]
+    assert row.status == "digest_mismatch"
+    assert stores.OcflRoot(tmp_path / "there").check(digests=True).errors == []
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    source = ocfl(tmp_path / "source", IDS[:1])
+    for to in ("pairtree", "vitro", "bags"):
+        with pytest.raises(StoreError, match=f"a store of kind {to} cannot be written in object storage"):
+            migrate.plan(source.root, "s3://books/new", to=to, work=tmp_path / "work")
+    with pytest.raises(StoreError, match="the work folder cannot be in object storage"):
+        migrate.plan(source.root, ROOT, to="ocfl", layout="0004", work="s3://books/work")
+    ocfl(ROOT, IDS[:1])
+    for one, other in ((ROOT, ROOT), (ROOT, f"{ROOT}/below"), (f"{ROOT}/x", ROOT)):
+        with pytest.raises(PressmarkError, match=r"same directory|inside|not a storage root|no such|0=ocfl"):
+            migrate.plan(one, other, to="ocfl", layout="0004", work=tmp_path / "work")
+
+
+def test_a_kill_at_every_request(tmp_path: Path, buckets: dict[str, MemoryBucket]) -> None:
+    """An object of three versions is in the bucket whole or not at all; the next run ends it."""
+    source = ocfl(tmp_path / "source", IDS[:1])
+    expected = contents(source)
+    number = 0
+    while True:
+        number += 1
+        buckets.clear()
+        bucket = buckets["books"] = new_bucket("books")
+        stores.OcflRoot.create(ROOT, "0004", user=USER)
+        plan = migrate.plan(source.root, ROOT, to="ocfl", work=tmp_path / f"work{number}")
+        asked = iter(range(10**6))
+
+        def kill(_call: str, key: bytes, asked: Iterator[int] = asked, number: int = number) -> None:
+            if next(asked) >= number:
+                raise KeyboardInterrupt
+
+        bucket.on_request = kill
+        try:
+            migrate.run(plan, processes=False, workers=1)
+        except KeyboardInterrupt:
+            is_killed = True
+        else:
+            is_killed = False
+        bucket.on_request = None
+        assert contents(stores.OcflRoot(ROOT)) in ({}, expected)
+        if not is_killed:
+            break
+        run = migrate.resume(plan, processes=False)
+        assert run.complete, number
+        assert set(run.by_status) <= {"ok", "exists_same"}, (number, [row.error for row in run.rows()])
+        root = stores.OcflRoot(ROOT)
+        root.repair(alone=True)
+        assert contents(root) == expected
+        assert root.check(digests=True).errors == []
+    assert number > 10
