@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.buckets import remote_file, upload
 from pressmark.buckets.address import parse
+from pressmark.buckets.bucket import KeyStatus, Part
 from pressmark.buckets.memory import MemoryBucket
-from pressmark.errors import PressmarkError, StoreError
+from pressmark.errors import MigrationError, PressmarkError, StoreError
+from pressmark.stores.ocfl.remote import prepared, remote_changes
 from pressmark.stores.ocfl.root import OcflRoot
 
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
@@ -23,11 +27,11 @@ ROOT = "s3://books/root"
 
 
 @pytest.fixture(autouse=True)
-def buckets(monkeypatch: pytest.MonkeyPatch) -> dict[str, MemoryBucket]:
+def buckets(monkeypatch: pytest.MonkeyPatch) -> dict[str, CountingBucket]:
     """Buckets by name, which addresses lead to."""
-    found: dict[str, MemoryBucket] = {}
+    found: dict[str, CountingBucket] = {}
 
-    def open_bucket(address: str | bytes, *_settings: Any) -> tuple[MemoryBucket, bytes]:
+    def open_bucket(address: str | bytes, *_settings: Any) -> tuple[CountingBucket, bytes]:
         name, prefix = parse(address)
         return found.setdefault(name, new_bucket(name)), prefix
 
@@ -35,8 +39,35 @@ def buckets(monkeypatch: pytest.MonkeyPatch) -> dict[str, MemoryBucket]:
     return found
 
 
-def new_bucket(name: str) -> MemoryBucket:
-    bucket = MemoryBucket()
+class CountingBucket(MemoryBucket):
+    """A bucket that counts the bytes of content that arrive for each key."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content: Counter[bytes] = Counter()
+
+    def put(self, key: bytes, data: bytes | memoryview, **how: Any) -> str:
+        with self._counted(key, len(data)):
+            return super().put(key, data, **how)
+
+    def part(self, key: bytes, upload: str, number: int, data: bytes | memoryview) -> Part:
+        with self._counted(key, len(data)):
+            return super().part(key, upload, number, data)
+
+    @contextmanager
+    def _counted(self, key: bytes, size: int) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:  # on its way
+            raise
+        except OSError:
+            self.content[key] += size if b"/content/" in key else 0
+            raise
+        self.content[key] += size if b"/content/" in key else 0
+
+
+def new_bucket(name: str) -> CountingBucket:
+    bucket = CountingBucket()
     bucket.url = f"s3://{name}"
     return bucket
 
@@ -47,8 +78,8 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param == "large":
         monkeypatch.setattr(upload, "PART", 100)
         monkeypatch.setattr(upload, "MIN_PART", 100)
-        monkeypatch.setattr("pressmark.buckets.memory.MIN_PART", 100, raising=False)
-        monkeypatch.setattr("pressmark.stores.ocfl.remote.remote_changes.PART", 100)
+        monkeypatch.setattr(remote_changes, "PART", 100)
+        monkeypatch.setattr(prepared, "PART", 100)
         monkeypatch.setattr(remote_file, "SMALL", 100)
     return str(request.param)
 
@@ -103,7 +134,7 @@ def test_from_the_disk(tmp_path: Path, kind: str, size: str) -> None:
     assert {len(there.versions(one)) for one in IDS} == {3 if kind == "ocfl" else 1}
 
 
-def test_all_versions_stay_as_they_are(tmp_path: Path, buckets: dict[str, MemoryBucket], size: str) -> None:
+def test_all_versions_stay_as_they_are(tmp_path: Path, buckets: dict[str, CountingBucket], size: str) -> None:
     """From root to root, each byte is the same: on the disk, in a bucket, in another bucket, and on the disk again."""
     ocfl(tmp_path / "source")
     places = [tmp_path / "source", ROOT, "s3://other", tmp_path / "back"]
@@ -160,7 +191,7 @@ def test_a_catch_up_from_a_bucket(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [("source", ROOT), (ROOT, "there"), (ROOT, "s3://other/there")])
-def test_a_move(tmp_path: Path, buckets: dict[str, MemoryBucket], one: str, other: str) -> None:
+def test_a_move(tmp_path: Path, buckets: dict[str, CountingBucket], one: str, other: str) -> None:
     """Sources are removed once their copies are verified."""
     source, there = (place if place.startswith("s3:") else str(tmp_path / place) for place in (one, other))
     expected = contents(ocfl(source))
@@ -188,7 +219,29 @@ def test_objects_that_exist(tmp_path: Path) -> None:
     assert root.check(digests=True).errors == []
 
 
-def test_damage_in_a_bucket(tmp_path: Path, buckets: dict[str, MemoryBucket]) -> None:
+def test_digests_of_the_server(tmp_path: Path, buckets: dict[str, CountingBucket]) -> None:
+    """Kept digests are compared without reading content; without one, the object is not verified."""
+    source = ocfl(tmp_path / "source")
+    run = migrated(source.root, ROOT, tmp_path / "work", to="ocfl", layout="0004", verify="stored")
+    assert (run.by_status, run.complete) == ({"ok": 5}, True)
+    assert {row.verify for row in run.rows()} == {"stored"}
+
+    class Forgetful(CountingBucket):
+        def head(self, key: bytes) -> KeyStatus:
+            return super().head(key)._replace(digests={})
+
+    buckets["books"] = Forgetful()
+    buckets["books"].url = "s3://books"
+    run = migrated(source.root, ROOT, tmp_path / "work2", to="ocfl", layout="0004", verify="stored")
+    assert run.by_status == {"unverified": 5}
+    assert all("the server keeps no sha512 digest of" in str(row.error) for row in run.rows())
+    with pytest.raises(MigrationError, match="a disk keeps no digests"):
+        migrate.plan(ROOT, tmp_path / "there", to="pairtree", work=tmp_path / "work3", verify="stored")
+    with pytest.raises(MigrationError, match="object storage does not support reflink"):
+        migrate.plan(ROOT, tmp_path / "there", to="pairtree", work=tmp_path / "work3", copy_mode="reflink")
+
+
+def test_damage_in_a_bucket(tmp_path: Path, buckets: dict[str, CountingBucket]) -> None:
     """An object with wrong content is reported, and the others are migrated."""
     ocfl(ROOT)
     [wrong] = [key for key in buckets["books"].keys if key.endswith(b"content/new")][2:3]
@@ -213,7 +266,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
             migrate.plan(one, other, to="ocfl", layout="0004", work=tmp_path / "work")
 
 
-def test_a_kill_at_every_request(tmp_path: Path, buckets: dict[str, MemoryBucket]) -> None:
+def test_a_kill_at_every_request(tmp_path: Path, buckets: dict[str, CountingBucket], size: str) -> None:
     """An object of three versions is in the bucket whole or not at all; the next run ends it."""
     source = ocfl(tmp_path / "source", IDS[:1])
     expected = contents(source)
@@ -243,6 +296,8 @@ def test_a_kill_at_every_request(tmp_path: Path, buckets: dict[str, MemoryBucket
             break
         run = migrate.resume(plan, processes=False)
         assert run.complete, number
+        # Content is not sent again, only what was on its way.
+        assert sum(bucket.content.values()) <= 260, number
         assert set(run.by_status) <= {"ok", "exists_same"}, (number, [row.error for row in run.rows()])
         root = stores.OcflRoot(ROOT)
         root.repair(alone=True)

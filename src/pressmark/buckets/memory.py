@@ -215,12 +215,13 @@ class MemoryBucket:
             if not parts or any(found.parts.get(one.number, (None,))[0] != one for one in parts):
                 raise OSError(22, "a part is missing", key)
             data = b"".join(found.parts[one.number][1] for one in parts)
-            token = self._write(key, data, over, {}, found.storage_class)
-            stored = self._stored[key]
-            self._stored[key] = stored._replace(token=f"{token}-{len(parts)}")
+            self._write(key, data, over, {}, found.storage_class)
+            joined = b"".join(bytes.fromhex(one.token) for one in parts)
+            token = f"{hashlib.md5(joined, usedforsecurity=False).hexdigest()}-{len(parts)}"
+            self._stored[key] = self._stored[key]._replace(token=token)
             del self._uploads[upload]
         self._leave("complete", key)
-        return f"{token}-{len(parts)}"
+        return token
 
     def parts(self, key: bytes, upload: str) -> Sequence[Part]:
         self._enter("parts", key)

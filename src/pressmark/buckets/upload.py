@@ -10,6 +10,7 @@ import hashlib
 import os
 import sys
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import BoundedSemaphore
 
 from pressmark.buckets.bucket import MAX_PARTS, MIN_PART, Bucket, Part
@@ -37,6 +38,7 @@ class PartsUpload:
     :param size: of the file; 0 if it is not known
     :ivar path: the key
     :ivar size: bytes so far
+    :ivar is_there: whether the key exists already, by an earlier run: then the content is only compared
     """
 
     def __init__(self, bucket: Bucket, key: bytes, pool: Threads, size: int, storage_class: str | None = None) -> None:
@@ -52,6 +54,7 @@ class PartsUpload:
         self._parts: list[Future[Part]] = []
         self._free = BoundedSemaphore(AT_A_TIME)
         self._is_complete = False
+        self.is_there = False
 
     def add(self, block: memoryview) -> None:
         """Append a block.
@@ -59,7 +62,7 @@ class PartsUpload:
         :raises NotWritten: a part cannot be sent
         """
         try:
-            if not self._upload:
+            if not self._is_begun:
                 self._begin()
             while block:
                 left = self._part_size - len(self._buffer)
@@ -71,7 +74,11 @@ class PartsUpload:
             raise NotWritten(error) from None
 
     def _begin(self) -> None:
-        """Continue the newest upload of this key, or start one."""
+        """Continue the newest upload of this key, or start one, unless the key was sent in parts already."""
+        with suppress(FileNotFoundError):
+            self.is_there = "-" in self._bucket.head(self.path).token
+            if self.is_there:
+                return
         others = [one for one in self._bucket.uploads(self.path) if one.key == self.path]
         if others:
             self._upload = max(others, key=lambda one: one.started).id
@@ -80,6 +87,10 @@ class PartsUpload:
                 self._part_size = max(self._part_size, self._there[1].size)
         else:
             self._upload = self._bucket.start(self.path, storage_class=self._class)
+
+    @property
+    def _is_begun(self) -> bool:
+        return self.is_there or bool(self._upload)
 
     def _send(self) -> None:
         data, self._buffer = self._buffer, bytearray()
@@ -93,6 +104,8 @@ class PartsUpload:
 
     def _part(self, number: int, data: bytearray) -> Part:
         try:
+            if self.is_there:
+                return Part(number, len(data), hashlib.md5(data, usedforsecurity=False).hexdigest())
             there = self._there.get(number)
             if there is not None and there.size == len(data) and _is_content(there, data):
                 return there
@@ -106,7 +119,7 @@ class PartsUpload:
         :raises NotWritten: a part cannot be sent
         """
         try:
-            if not self._upload:
+            if not self._is_begun:
                 self._begin()
             if self._buffer or not self._parts:
                 self._send()
@@ -136,6 +149,8 @@ class PartsUpload:
         """
         parts = [sent.result() for sent in self._parts]
         try:
+            if self.is_there:
+                raise FileExistsError
             return self._bucket.complete(self.path, self._upload, parts)
         except (FileExistsError, FileNotFoundError):
             # The answer to an earlier request may have been lost: the same parts are the same content.

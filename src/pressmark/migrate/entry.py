@@ -70,7 +70,8 @@ class Entry:
     :ivar bytes: total size of all files
     :ivar algorithm: algorithm of the digest
     :ivar digest: digest of the whole object; :data:`None` if it was not read
-    :ivar verify: how it was verified: ``none``, ``copy``, ``reread``, or ``moved`` for an object that was renamed
+    :ivar verify: how it was verified: ``none``, ``copy``, ``reread``, ``stored``, or ``moved`` for an object that was
+        renamed
     :ivar error_code: a stable word for the error
     :ivar error: error message on one line; without a code, the parts of a migrated object that were left out
     :ivar started: date and time as in RFC 3339, in UTC

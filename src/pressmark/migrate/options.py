@@ -40,8 +40,9 @@ __all__ = [
 
 #: How files get to the destination: ``auto`` is the cheapest of the others that is possible.
 COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
-#: What is compared with the digests of the source: nothing, the bytes while they are copied, or the files read again.
-VERIFICATIONS = ("none", "copy", "reread")
+#: What is compared with the digests of the source: nothing, the bytes while they are copied, also the files read again,
+#: or also the digests that a server keeps.
+VERIFICATIONS = ("none", "copy", "reread", "stored")
 #: What to do with invalid source objects: ``skip`` them, ``take`` the readable ones, or ``refuse`` the plan.
 IMPROPER = ("skip", "take", "refuse")
 #: What to do with symbolic links in objects: refuse the object, or copy their targets.
@@ -56,6 +57,8 @@ _CREATION = {
     "ocfl": {"version", "description"},
     "bags": {"identifiers"},
 }
+# Modes that need one file system.
+_SHARING = ("rename", "hardlink", "reflink")
 # Stores of these kinds accept the directory of an object from a store of the same kind.
 _VERBATIM = frozenset({"pairtree", "ocfl", "bags"})
 
@@ -74,7 +77,8 @@ class Options:
     :ivar destination_options: options for creating and opening the destination: ``prefix``, ``namespaces``,
         ``version``, …
     :ivar copy_mode: one of :data:`COPY_MODES`
-    :ivar verify: ``none``; ``copy``: compare digests while copying; ``reread``: also read the destination again
+    :ivar verify: ``none``; ``copy``: compare digests while copying; ``reread``: also read the destination again;
+        ``stored``: also compare the digests that the server of the destination keeps
     :ivar move: remove sources after verification
     :ivar replace: replace existing objects with different content
     :ivar profile: the naming rules of the target system, see :mod:`pressmark.paths`
@@ -498,8 +502,12 @@ def _contradiction(options: Options) -> str | None:
     if mode == "rename" and not options.move:
         how = f"add {option('move', True)}, or use {option('copy_mode', 'auto')}"
         return f"rename removes the objects from the source; {how}"
-    if mode in ("rename", "hardlink", "reflink") and not options.same_file_system():
+    if mode in _SHARING and options.is_remote:
+        return f"object storage does not support {mode}; use {option('copy_mode', 'auto')}"
+    if mode in _SHARING and not options.same_file_system():
         return f"{mode} works only within one file system; use {option('copy_mode', 'auto')}"
+    if options.verify == "stored" and not is_address(options.destination):
+        return f"a disk keeps no digests; use {option('verify', 'reread')}"
     if options.move and options.verify == "none" and not options.renames():
         return f"{option('move', True)} requires verification; use {option('verify', 'copy')}"
     return None

@@ -20,7 +20,7 @@ from pressmark.stores.exceptions import object_errors
 __all__ = ["remove_source"]
 
 #: How an object must have been verified.
-_VERIFIED = frozenset({"copy", "reread"})
+_VERIFIED = frozenset({"copy", "reread", "stored"})
 
 
 def remove_source(options: Options, source: Store, destination: Store, entry: Entry) -> Entry:

@@ -170,7 +170,8 @@ _HOW = (
         "--verify",
         type=click.Choice(migrate.VERIFICATIONS),
         help="none: do not verify; copy: hash files while copying, and compare with recorded digests; reread: also read"
-        " all files again in DESTINATION. Default: copy.",
+        " all files again in DESTINATION; stored: also compare the digests that the server of DESTINATION keeps."
+        " Default: copy.",
     ),
     click.option(
         "--move",

@@ -31,6 +31,7 @@ _VERIFIED = {
     "none": "not verified",
     "copy": "hashed while copied, and compared with recorded digests",
     "reread": "read again in the destination, and compared with the copied or recorded digests",
+    "stored": "hashed while copied, and compared with the digests that the server of the destination keeps",
     "moved": "renamed; names and sizes were compared, no file was read",
 }
 # Options in words; the others have a section of their own.

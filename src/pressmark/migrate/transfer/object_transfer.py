@@ -20,7 +20,13 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.places import each, place_of
-from pressmark.migrate.transfer.reading import bag_directory, compare_target, has_recorded_digests, read_content
+from pressmark.migrate.transfer.reading import (
+    bag_directory,
+    compare_stored,
+    compare_target,
+    has_recorded_digests,
+    read_content,
+)
 from pressmark.option_names import option
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
@@ -118,7 +124,7 @@ class Transfer:
             if can_flush_filesystem() and not place_of(self._destination).is_remote:
                 with store_errors(self._destination.root):
                     flush_filesystem(os.fsencode(self._destination.root))
-            if self._options.verify == "reread":
+            if self._options.verify in ("reread", "stored"):
                 self._each(self._reread, [entry for entry in items if entry.status == "ok"])
             for entry in items:
                 entry.algorithm = None if entry.digest is None else ALGORITHM
@@ -351,8 +357,15 @@ class Transfer:
             raise TransferError("exists_different", "exists", what)
 
     def _reread(self, entry: Entry) -> None:
-        """Read an object in the destination, and compare it with the copy; a moved object, with its own digests."""
+        """Read an object in the destination, and compare it with the copy; a moved object, with its own digests. Or
+        compare the digests that the server keeps.
+        """
         try:
+            if self._options.verify == "stored":
+                failure = compare_stored(self._destination, entry)
+                if failure is not None:
+                    entry.fail(failure)
+                return
             if entry.verify == "moved" and not has_recorded_digests(self._destination, entry):
                 return
             advice = f"the source; migrate it again with {option('replace', True)}"

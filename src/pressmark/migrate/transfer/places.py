@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -49,6 +49,9 @@ class Place(Protocol):
     def source(self, path: bytes) -> Any:
         """Return a file as a source for ``Store.put``."""
 
+    def kept_digests(self, path: bytes) -> Mapping[str, str]:
+        """Return the digests of a file that the server keeps, by algorithm; a disk keeps none."""
+
     def hash(self, files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...]) -> dict[str, dict[str, str]]:
         """Read files, each once, and return their digests by name and algorithm.
 
@@ -77,6 +80,9 @@ class _Disk:
 
     def source(self, path: bytes) -> Path:
         return Path(os.fsdecode(path))
+
+    def kept_digests(self, path: bytes) -> Mapping[str, str]:
+        return {}
 
     def hash(self, files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...]) -> dict[str, dict[str, str]]:
         return {name: hash_file(path, algorithms, threads=1, links="refuse") for name, path in files}
@@ -127,6 +133,9 @@ class _InBucket:
         from pressmark.buckets.remote_file import RemoteContent
 
         return RemoteContent(self._bucket, path[self._cut :])
+
+    def kept_digests(self, path: bytes) -> Mapping[str, str]:
+        return self._bucket.head(path[self._cut :]).digests
 
     def hash(self, files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...]) -> dict[str, dict[str, str]]:
         tasks = [(name, path[self._cut :]) for name, path in files]

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from pressmark.errors import PressmarkError
+from pressmark.errors import PressmarkError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of
-from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, with_known
+from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, mismatch, with_known
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import (
     Content,
@@ -18,6 +18,7 @@ from pressmark.migrate.transfer.content import (
     link_error,
 )
 from pressmark.migrate.transfer.places import File, Place, list_tree, place_of, read_files
+from pressmark.option_names import option
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.ocfl.inventory import logical_files
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bag_directory",
+    "compare_stored",
     "compare_target",
     "has_recorded_digests",
     "locate_source",
@@ -242,6 +244,31 @@ def compare_target(store: Store, entry: Entry, other: str) -> Failure | None:
         entry.algorithm, entry.digest = ALGORITHM, found[0].whole
     elif all(one.whole != entry.digest for one in found):
         return Failure("digest_mismatch", "mismatch", f"the object in the destination differs from {other}")
+    return None
+
+
+def compare_stored(store: Store, entry: Entry) -> Failure | None:
+    """Compare the recorded digests of an object in the destination with those that the server keeps of its files.
+
+    The server has compared these with the content when it arrived; no content is read.
+
+    :param store: the destination, an OCFL storage root in object storage
+    :return: the failure; :data:`None` if all digests are equal
+    :raises PressmarkError: the object cannot be read
+    :raises OSError: the object cannot be read
+    """
+    found, place = cast("OcflObject", locate_target(store, entry)), place_of(store)
+    algorithm = str(found.inventory["digestAlgorithm"])
+    files = [(name, path, found.digests[name]) for name, path in found.files()]
+    for name, path, expected in [*files, *found.older_files()]:
+        kept = place.kept_digests(os.fsencode(path)).get(algorithm)
+        if kept is None:
+            what = f"the server keeps no {algorithm} digest of {quoted_path(name)}; verify it with"
+            return Failure("unverified", "no-digest", f"{what} {option('verify', 'reread')}")
+        if kept != expected.lower():
+            error = mismatch(name, algorithm, kept, expected, "the destination")
+            return Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}")
+    entry.verify = "stored"
     return None
 
 

@@ -201,12 +201,12 @@ class RemoteChanges:
                 data = file.read()
             os.unlink(spooled)
             for other in other_names(path):
-                try:
-                    self._bucket.put(self._key(prepared, other), data, digests=digests)
-                    return Sent(other)
-                except FileExistsError:
-                    if self._is_same(prepared.path + b"/" + other, data, digests):
-                        return Sent(other, True)
+                if other not in prepared.there:
+                    with suppress(FileExistsError):
+                        self._bucket.put(self._key(prepared, other), data, digests=digests)
+                        return Sent(other)
+                if self._is_same(prepared.path + b"/" + other, data, digests):
+                    return Sent(other, True)
             raise AssertionError("the names never end")
         finally:
             self._space.give(size)
@@ -231,7 +231,7 @@ class RemoteChanges:
             upload.publish()
         except FileExistsError:
             raise busy_file(upload.path) from None
-        return Sent(path)
+        return Sent(path, upload.is_there)
 
     def write(self, new: bytes, files: Mapping[bytes, bytes | None]) -> None:
         for name, data in files.items():
@@ -267,7 +267,7 @@ class RemoteChanges:
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         prepared = self._prepared[new]
-        is_alone = self._is_free(path)
+        is_alone = self._is_free(prepared, path)
         for name, data in prepared.written.items():
             if name.startswith(EXTENSIONS + b"/"):
                 self._put_same(path + b"/" + name, data)
@@ -290,8 +290,9 @@ class RemoteChanges:
         name = next(name for name in prepared.written if FIRST.fullmatch(name))
         return name.partition(b"/")[0], prepared.written[name]
 
-    def _is_free(self, path: bytes) -> bool:
-        """Check that no object is at a path, and return whether nothing is there.
+    def _is_free(self, prepared: Prepared, path: bytes) -> bool:
+        """Check that no object is at a path, and return whether nothing is there; what an interrupted run has sent is
+        not sent again.
 
         :raises FileExistsError: anything but the content of an interrupted run is there
         """
@@ -300,6 +301,7 @@ class RemoteChanges:
         self.recover(path)
         if not self._location.is_leftover(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._location.path(path))
+        prepared.there = set(self._location.names(path))
         return False
 
     def _arrived(self, prepared: Prepared, data: bytes) -> tuple[bytes, bool]:
