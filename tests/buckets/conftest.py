@@ -47,6 +47,16 @@ def aws(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     set_variables(settings, monkeypatch)
 
 
+@pytest.fixture
+def folder(tmp_path: Path, aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory of a bucket ``books`` on a server of its own."""
+    with versitygw(tmp_path) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+        books = tmp_path / "data" / "books"
+        books.mkdir()
+        yield books
+
+
 def set_variables(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace all variables that boto3 reads."""
     for name in os.environ:

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ from pressmark import stores
 from pressmark.buckets import upload
 from pressmark.errors import ObjectError
 from pressmark.stores.ocfl.root import OcflRoot
-
-from .servers import versitygw
 
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
 IDS = [f"info:x/{number}" for number in range(6)]
@@ -45,16 +42,6 @@ while True:
     except ObjectError as error:
         print(error.kind, one, error, flush=True)
 """
-
-
-@pytest.fixture
-def folder(tmp_path: Path, aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The directory of a bucket ``books`` on a server of its own."""
-    with versitygw(tmp_path) as endpoint:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
-        books = tmp_path / "data" / "books"
-        books.mkdir()
-        yield books
 
 
 def errors(root: OcflRoot) -> list[Any]:
