@@ -42,8 +42,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def aws(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the variables; without boto3, skip the test."""
-    pytest.importorskip("boto3")
+    """Set the variables; without botocore, skip the test."""
+    pytest.importorskip("botocore")
     set_variables(settings, monkeypatch)
 
 
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def set_variables(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace all variables that boto3 reads."""
+    """Replace all variables that botocore reads."""
     for name in os.environ:
         if name.startswith("AWS_"):
             monkeypatch.delenv(name)
@@ -75,6 +75,11 @@ def open_s3(name: str, endpoint: str, timeout: float = 20.0) -> Iterator[S3Bucke
         yield bucket
 
 
+def create(bucket: S3Bucket) -> None:
+    """Create the bucket on its server."""
+    bucket._call("CreateBucket", "PUT", b"")
+
+
 @pytest.fixture(scope="session")
 def proxy_of_all(endpoint: str) -> Iterator[Proxy]:
     """A proxy in front of the server, for all tests of a process."""
@@ -85,13 +90,13 @@ def proxy_of_all(endpoint: str) -> Iterator[Proxy]:
 @pytest.fixture(scope="session")
 def connected(endpoint: str, proxy_of_all: Proxy, settings: dict[str, str]) -> Iterator[tuple[S3Bucket, S3Bucket]]:
     """Two connections to the server, for all tests of a process, one of them through the proxy: each takes a while."""
-    pytest.importorskip("boto3")
+    pytest.importorskip("botocore")
     with pytest.MonkeyPatch.context() as patch:
         set_variables(settings, patch)
         with open_s3("direct", endpoint) as direct, open_s3("proxied", proxy_of_all.endpoint) as proxied:
             # The credentials are read with the first request.
-            direct._s3.create_bucket(Bucket="direct")
-            proxied._s3.list_buckets()
+            create(direct)
+            create(proxied)
             yield direct, proxied
 
 
@@ -101,7 +106,7 @@ def s3(connected: tuple[S3Bucket, S3Bucket], proxy_of_all: Proxy, aws: None) -> 
     name = f"books-{next(NUMBERS)}"
     for bucket in connected:
         bucket.name, bucket.url, bucket.accepted = name, f"s3://{name}", {"sha256"}
-    connected[0]._s3.create_bucket(Bucket=name)
+    create(connected[0])
     for bucket in connected:
         bucket.requests = bucket.sent = bucket.received = 0
     return connected[0]

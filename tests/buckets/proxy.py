@@ -109,6 +109,8 @@ class Proxy:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # The body of an answer does not wait until its headers have arrived.
+    disable_nagle_algorithm = True
     proxy: Proxy
 
     def log_message(self, *_details: object) -> None:

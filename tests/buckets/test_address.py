@@ -68,10 +68,10 @@ def test_paths(path: str | bytes) -> None:
 
 def test_open_bucket(aws: None) -> None:
     """The bucket of an address has the settings."""
-    pytest.importorskip("boto3")
+    pytest.importorskip("botocore")
     bucket, prefix = open_bucket("s3://books/root", "http://127.0.0.1:7070", region="here")
     assert (bucket.url, prefix) == ("s3://books", b"root/")
-    assert (bucket._endpoint, bucket._s3.meta.region_name) == ("http://127.0.0.1:7070", "here")
+    assert (bucket._server.endpoint, bucket._server.region) == ("http://127.0.0.1:7070", "here")
     bucket.close()
 
 

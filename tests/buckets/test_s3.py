@@ -289,7 +289,7 @@ def test_removing_control_characters(planned: Planned) -> None:
 
 
 def test_the_endpoint_of_the_environment(monkeypatch: pytest.MonkeyPatch, planned: Planned) -> None:
-    """boto3 reads the endpoint; the bucket is in the path there, and in the name of the host at Amazon."""
+    """The endpoint is that of the environment: the bucket is in the path there, and in the host name at Amazon."""
     _bucket, proxy = planned
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", proxy.endpoint)
     proxy.plan = lambda _request: listing("a")
@@ -299,9 +299,8 @@ def test_the_endpoint_of_the_environment(monkeypatch: pytest.MonkeyPatch, planne
     bucket.close()
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
     bucket = S3Bucket("books", region="eu-west-1")
-    address = bucket._s3.generate_presigned_url("get_object", Params={"Bucket": "books", "Key": "a"})
-    assert address.startswith("https://books.s3.")
-    assert bucket._endpoint == "https://s3.eu-west-1.amazonaws.com"
+    assert bucket._server.address("books", "a") == ("https://books.s3.eu-west-1.amazonaws.com", "/a")
+    assert bucket._server.endpoint == "https://s3.eu-west-1.amazonaws.com"
 
 
 def test_the_addressing_of_a_profile(monkeypatch: pytest.MonkeyPatch, aws: None, tmp_path: Path) -> None:
@@ -313,8 +312,7 @@ def test_the_addressing_of_a_profile(monkeypatch: pytest.MonkeyPatch, aws: None,
     )
     monkeypatch.setenv("AWS_CONFIG_FILE", str(settings))
     bucket = S3Bucket("books", profile="far")
-    address = bucket._s3.generate_presigned_url("get_object", Params={"Bucket": "books", "Key": "a"})
-    assert address.startswith("http://books.s3.example.org/a?")
+    assert bucket._server.address("books", "a") == ("http://books.s3.example.org", "/a")
     with pytest.raises(PermissionError, match="profile 'near' not found; set AWS_PROFILE to one that exists"):
         S3Bucket("books", profile="near")
 
@@ -410,7 +408,7 @@ def test_no_encryption(planned: Planned, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_name_that_no_bucket_has(aws: None) -> None:
-    """boto3 checks names of buckets."""
+    """A name that Amazon allows to no bucket is refused."""
     with pytest.raises(OSError, match="Invalid bucket name") as caught:
         S3Bucket("a b", endpoint="http://127.0.0.1:1").list(b"")
     assert caught.value.errno == errno.EINVAL
@@ -422,15 +420,21 @@ def test_a_malformed_endpoint(aws: None) -> None:
         S3Bucket("books", endpoint="localhost:7070")
 
 
-def test_without_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["botocore", "urllib3"])
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The message names the extra to install."""
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(StoreError, match=r"'s3://books': object storage requires boto3: pip install 'pressmark\[s3\]'"):
+    loaded = [one for one in sys.modules if one.startswith(f"{name}.")]
+    for module in (*loaded, "pressmark.buckets.s3_requests"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(
+        StoreError, match=rf"'s3://books': object storage requires {name}: pip install 'pressmark\[s3\]'"
+    ):
         S3Bucket("books")
 
 
-def test_boto3_is_loaded_by_a_bucket_only() -> None:
-    """Neither the package nor the module of buckets loads boto3."""
+def test_botocore_is_loaded_by_a_bucket_only() -> None:
+    """Neither the package nor the module of buckets loads botocore."""
     code = (
         "import sys, pressmark, pressmark.cli.store.options, pressmark.buckets.s3, pressmark.buckets.address,"
         " pressmark.buckets.probe; print([name for name in sys.modules if name.startswith(('boto', 'urllib3'))])"

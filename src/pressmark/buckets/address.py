@@ -79,7 +79,7 @@ def open_bucket(
 
     :param address: such as ``s3://bucket/prefix``
     :param endpoint: see :class:`~pressmark.buckets.s3.S3Bucket`, as for the others
-    :raises StoreError: the address or a setting is malformed, or boto3 is not installed
+    :raises StoreError: the address or a setting is malformed, or botocore is not installed
     """
     from pressmark.buckets.s3 import S3Bucket
 

@@ -1,8 +1,8 @@
-"""A bucket of S3, or of a server that speaks its protocol, on boto3.
+"""A bucket of S3, or of a server that speaks its protocol.
 
-Nothing is left to the defaults of boto3: no checksum is sent that the server was not seen to accept, every wait has a
-time-out, and requests are repeated here, where a refusal after a lost answer is recognised. The content of each request
-is part of its signature, so a server stores no other bytes than those that were sent.
+Nothing is sent by default: no checksum that the server was not seen to accept. Every wait has a time-out, and requests
+are repeated here, where a refusal after a lost answer is recognised. The content of each request is part of its
+signature, or its checksum is, so a server stores no other bytes than those that were sent.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from __future__ import annotations
 import errno
 import os
 import random
+import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from hashlib import md5, sha256
 from itertools import pairwise
 from threading import Lock
-from typing import Any
-from urllib.parse import unquote_plus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote_plus
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+from zlib import crc32
 
 from pressmark.buckets.bucket import (
     ANY,
@@ -40,20 +44,28 @@ from pressmark.buckets.requests import pause
 from pressmark.errors import StoreError
 from pressmark.version import __version__
 
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
+
 __all__ = ["S3Bucket"]
 
 #: How often a request is sent, and the seconds before the second time; each further wait is twice as long.
 TRIES, FIRST_WAIT = 6, 0.25
-CONNECT_TIMEOUT = 10.0
-# From this size on, content is sent in blocks, after the server has agreed to it.
-BLOCKWISE = 1 << 20
 # Keys that a request may remove.
 REMOVALS = 1000
 # Nothing in a directory sorts after its name and this.
 END = "\U0010ffff".encode()
 
 # The metadata of every key that is written here.
-_OURS: dict[str, Any] = {"Metadata": {"pressmark": __version__}}
+_OURS = {"x-amz-meta-pressmark": __version__}
+# Requests whose answers are XML.
+_WITH_XML = frozenset(
+    {"CompleteMultipartUpload", "CopyObject", "CreateMultipartUpload", "DeleteObjects", "ListMultipartUploads"}
+    | {"ListObjectsV2", "ListParts"}
+)
+_NAME = re.compile("[A-Za-z0-9._-]{3,255}")
+_XMLNS = ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
+_ROOT = re.compile(rb"""(<\w+)\s+xmlns=["'][^"']*["']""")
 _ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
 _TEMPORARY = (409, 429, 500, 502, 503, 504)
 _SIGN_IN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
@@ -75,12 +87,12 @@ class S3Bucket:
     """A bucket; see :class:`pressmark.buckets.bucket.Bucket`.
 
     :param name: its name
-    :param endpoint: the URL of a server; without one, that of boto3's settings (``AWS_ENDPOINT_URL_S3``), or AWS
-    :param profile: of boto3's settings
-    :param region: without one, that of boto3's settings
+    :param endpoint: the URL of a server; without one, that of the AWS settings (``AWS_ENDPOINT_URL_S3``), or Amazon
+    :param profile: of the AWS settings
+    :param region: without one, that of the AWS settings
     :param timeout: seconds that a server may be silent
-    :param connections: number of threads that can use the bucket at once without waiting for a connection
-    :raises StoreError: boto3 is not installed, or the endpoint or the region is malformed
+    :param connections: number of connections that are kept open for the next requests
+    :raises StoreError: botocore is not installed, or the endpoint or the region is malformed
     :raises PermissionError: the profile does not exist
     """
 
@@ -92,51 +104,42 @@ class S3Bucket:
         profile: str | None = None,
         region: str | None = None,
         timeout: float = 60.0,
-        connections: int = 16,
+        connections: int = 32,
     ) -> None:
         self.name = name
         self.url = f"s3://{name}"
         self.accepted = {"sha256"}
         self.requests = self.sent = self.received = 0
         self._lock = Lock()
+        if not _NAME.fullmatch(name):
+            raise OSError(errno.EINVAL, f"Invalid bucket name {name!r}", self.url)
         try:
-            import boto3
-        except ModuleNotFoundError as error:
-            if error.name != "boto3":
-                raise
-            raise StoreError(self.url, "object storage requires boto3: pip install 'pressmark[s3]'") from None
-        from botocore import exceptions
-        from botocore.parsers import ResponseParserError
-        from botocore.session import Session
+            from botocore.exceptions import BotoCoreError, ProfileNotFound
+            from urllib3 import exceptions
 
+            from pressmark.buckets.s3_requests import S3Requests
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing not in ("botocore", "urllib3"):
+                raise
+            what = f"object storage requires {missing}: pip install 'pressmark[s3]'"
+            raise StoreError(self.url, what) from None
         self._errors = exceptions
         # Of a connection, or of an answer that breaks off.
-        self._broken = (exceptions.ConnectionError, exceptions.HTTPClientError, ResponseParserError, OSError)
+        self._broken = (exceptions.HTTPError, ElementTree.ParseError, OSError)
+        self._no_credentials = (BotoCoreError, RuntimeError)
         try:
-            settings = Session(profile=profile)
-            # The parser of boto3 takes three quarters of the time of a listing.
-            settings.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
-            session = boto3.Session(botocore_session=settings, region_name=region)
-            s3 = _client(session, endpoint, timeout, connections)
-            style = (settings.get_scoped_config().get("s3") or {}).get("addressing_style")
-            # Few servers other than Amazon's have a host name for each bucket.
-            if ".amazonaws." not in s3.meta.endpoint_url and style is None:
-                s3.close()
-                s3 = _client(session, endpoint, timeout, connections, s3={"addressing_style": "path"})
-        except exceptions.ProfileNotFound:
+            self._server = S3Requests(endpoint, profile, region, timeout, connections)
+        except ProfileNotFound:
             named = profile or os.environ.get("AWS_PROFILE")
             reason = f"profile {named!r} not found; set AWS_PROFILE to one that exists"
             raise PermissionError(errno.EACCES, reason, self.url) from None
-        except (exceptions.BotoCoreError, ValueError) as error:
+        except (BotoCoreError, ValueError) as error:
             raise StoreError(self.url, _line(error)) from None
-        s3.meta.events.register("before-send.s3", self._before_send)
-        s3.meta.events.register("before-sign.s3.DeleteObjects", _add_md5)
-        self._s3 = s3
-        self._endpoint: str = s3.meta.endpoint_url
 
     def close(self) -> None:
         """Close the connections."""
-        self._s3.close()
+        self._server.close()
 
     # --- read ---------------------------------------------------------------------------------------------------------
 
@@ -144,63 +147,63 @@ class S3Bucket:
         directory_end = after.find(b"/", len(prefix)) + 1 if delimiter and after.startswith(prefix) else 0
         if directory_end:
             after = after[:directory_end] + END
-        more: dict[str, Any] = {"StartAfter": utf8_text(after)} if after else {}
-        if delimiter:
-            more["Delimiter"] = "/"
-        answer = self._call(
-            "list_objects_v2", prefix, Prefix=utf8_text(prefix), MaxKeys=limit, EncodingType="url", **more
-        )
-        decoded = _decoder(answer)
+        query = {"list-type": "2", "max-keys": str(limit), "prefix": utf8_text(prefix), "encoding-type": "url"}
+        query |= {"start-after": utf8_text(after)} if after else {}
+        query |= {"delimiter": "/"} if delimiter else {}
+        answer = self._call("ListObjectsV2", "GET", prefix, query)
+        fields = _fields(answer.xml)
+        decoded = _decoder(fields)
         keys = [
             ListedKey(
                 decoded(one["Key"]),
-                one["Size"],
-                _token(one),
-                one["LastModified"].timestamp(),
-                one.get("StorageClass", "STANDARD"),
+                int(one["Size"]),
+                _token(one.get("ETag")),
+                _time(one["LastModified"]),
+                one.get("StorageClass") or "STANDARD",
             )
-            for one in answer.get("Contents", ())
+            for one in _listed(answer.xml, "Contents")
         ]
-        directories = [decoded(one["Prefix"]) for one in answer.get("CommonPrefixes", ())]
+        directories = [decoded(one["Prefix"]) for one in _listed(answer.xml, "CommonPrefixes")]
         for names in ([one.key for one in keys], directories):
             if any(one >= other for one, other in pairwise([after, *names])):
                 raise OSError(errno.EIO, "the server does not list keys in the order of their bytes", prefix)
         last = max([one.key for one in keys[-1:]] + [one + END for one in directories[-1:]], default=None)
-        if not answer.get("IsTruncated"):
+        if fields.get("IsTruncated") != "true":
             last = None
         elif last is None:
             raise OSError(errno.EIO, "the server returned an incomplete listing without keys", prefix)
-        return Page(keys, directories, last, _date(answer))
+        return Page(keys, directories, last, _date(answer.headers["date"]))
 
     def head(self, key: bytes) -> KeyStatus:
         return self._head(key, None)
 
     def _head(self, key: bytes, token: str | None) -> KeyStatus:
-        answer = self._call("head_object", key, Key=key_text(key), ChecksumMode="ENABLED", **_if_match(token))
-        return _status(answer, answer["ContentLength"])
+        headers = {"x-amz-checksum-mode": "ENABLED"} | _if_match(token)
+        answer = self._call("HeadObject", "HEAD", key, headers=headers, text=key_text(key))
+        return _status(answer.headers, int(answer.headers["content-length"]))
 
     def get(self, key: bytes, *, begin: int = 0, end: int | None = None, token: str | None = None) -> Download:
-        more = _if_match(token)
+        headers = _if_match(token)
         if end is not None and begin >= end:
             return _Download(None, self._head(key, token), key, self)
         if begin or end is not None:
-            more["Range"] = f"bytes={begin}-{'' if end is None else end - 1}"
+            headers["range"] = f"bytes={begin}-{'' if end is None else end - 1}"
         try:
-            answer = self._call("get_object", key, Key=key_text(key), **more)
+            answer = self._call("GetObject", "GET", key, headers=headers, text=key_text(key))
         except _BeyondEnd:
             return _Download(None, self._head(key, token), key, self)
-        size = answer["ContentLength"]
-        if "Range" in more:
-            answered, _, whole = answer.get("ContentRange", "").partition("/")
+        download = _Download(answer.body, _status(answer.headers, 0), key, self)
+        size = answer.headers["content-length"]
+        if "range" in headers:
+            answered, _, size = answer.headers.get("content-range", "").partition("/")
             if not answered.startswith(f"bytes {begin}-"):
-                answer["Body"].close()
+                download.close()
                 raise OSError(errno.EIO, "the server does not return the requested range", key)
-            size = int(whole)
-        status = _status(answer, size)
-        if token not in (None, status.token):  # some servers ignore the condition
-            answer["Body"].close()
+        download.status = download.status._replace(size=int(size))
+        if token not in (None, download.status.token):  # some servers ignore the condition
+            download.close()
             raise KeyChangedError(key)
-        return _Download(answer["Body"], status, key, self)
+        return download
 
     # --- write --------------------------------------------------------------------------------------------------------
 
@@ -213,44 +216,47 @@ class S3Bucket:
         digests: Mapping[str, str] = {},
         storage_class: str | None = None,
     ) -> str:
-        more = _condition(over) | _storage_class(storage_class) | _OURS
+        headers = _condition(over) | _storage_class(storage_class) | _OURS
         for name, digest in sent_digests(digests, self.accepted).items():
-            more[f"Checksum{name.upper()}"] = _base64(digest)
-        return _token(self._call("put_object", key, over=over, data=data, Key=key_text(key), **more))
+            headers[f"x-amz-checksum-{name}"] = _base64(digest)
+        known = digests.get("sha256") if "sha256" in self.accepted else None
+        answer = self._call(
+            "PutObject", "PUT", key, headers=headers, over=over, data=data, digest=known, text=key_text(key)
+        )
+        return _token(answer.headers.get("etag"))
 
     def start(self, key: bytes, *, storage_class: str | None = None) -> str:
-        more = _storage_class(storage_class) | _OURS
+        headers = _storage_class(storage_class) | _OURS
         if "sha256" in self.accepted:
-            more["ChecksumAlgorithm"] = "SHA256"
-        answer = self._call("create_multipart_upload", key, Key=key_text(key), **more)
-        return str(answer["UploadId"])
+            headers["x-amz-checksum-algorithm"] = "SHA256"
+        answer = self._call("CreateMultipartUpload", "POST", key, {"uploads": None}, headers, text=key_text(key))
+        return _fields(answer.xml)["UploadId"]
 
     def part(self, key: bytes, upload: str, number: int, data: bytes | memoryview) -> Part:
         digest = sha256(data).hexdigest() if "sha256" in self.accepted else None
-        more: dict[str, Any] = {} if digest is None else {"ChecksumSHA256": _base64(digest)}
-        answer = self._call(
-            "upload_part", key, data=data, Key=key_text(key), UploadId=upload, PartNumber=number, **more
-        )
-        return Part(number, len(data), _token(answer), digest if answer.get("ChecksumSHA256") else None)
+        headers = {} if digest is None else {"x-amz-checksum-sha256": _base64(digest)}
+        query = {"partNumber": str(number), "uploadId": upload}
+        answer = self._call("UploadPart", "PUT", key, query, headers, data=data, digest=digest, text=key_text(key))
+        is_kept = "x-amz-checksum-sha256" in answer.headers
+        return Part(number, len(data), _token(answer.headers.get("etag")), digest if is_kept else None)
 
     def complete(self, key: bytes, upload: str, parts: Sequence[Part], *, over: str = NEW) -> str:
-        listed = [
-            {"PartNumber": one.number, "ETag": f'"{one.token}"'}
-            | ({} if one.sha256 is None else {"ChecksumSHA256": _base64(one.sha256)})
+        listed = "".join(
+            f'<Part><PartNumber>{one.number}</PartNumber><ETag>"{escape(one.token)}"</ETag>'
+            + ("" if one.sha256 is None else f"<ChecksumSHA256>{_base64(one.sha256)}</ChecksumSHA256>")
+            + "</Part>"
             for one in parts
-        ]
+        )
+        body = f"<CompleteMultipartUpload{_XMLNS}>{listed}</CompleteMultipartUpload>".encode()
         token = None
         with suppress(_Missing):  # also if the answer to a first request was lost
             answer = self._call(
-                "complete_multipart_upload",
-                key,
+                *("CompleteMultipartUpload", "POST", key, {"uploadId": upload}, _condition(over)),
                 over=over,
-                Key=key_text(key),
-                UploadId=upload,
-                MultipartUpload={"Parts": listed},
-                **_condition(over),
+                body=body,
+                text=key_text(key),
             )
-            token = _token(answer)
+            token = _token(_fields(answer.xml).get("ETag"))
         # If the key exists, versitygw reports success for an upload that does not.
         try:
             found = self.head(key).token
@@ -262,109 +268,122 @@ class S3Bucket:
 
     def parts(self, key: bytes, upload: str) -> Sequence[Part]:
         found: list[Part] = []
-        more: dict[str, Any] = {}
+        query: dict[str, str | None] = {"uploadId": upload}
         while True:
-            answer = self._call("list_parts", key, Key=key_text(key), UploadId=upload, **more)
-            for one in answer.get("Parts", ()):
+            answer = self._call("ListParts", "GET", key, query, text=key_text(key))
+            for one in _listed(answer.xml, "Part"):
                 digest = _hex(one["ChecksumSHA256"]) if one.get("ChecksumSHA256") else None
-                found.append(Part(one["PartNumber"], one["Size"], _token(one), digest))
-            if not answer.get("IsTruncated"):
+                found.append(Part(int(one["PartNumber"]), int(one["Size"]), _token(one.get("ETag")), digest))
+            fields = _fields(answer.xml)
+            if fields.get("IsTruncated") != "true":
                 return found
-            more = {"PartNumberMarker": answer["NextPartNumberMarker"]}
+            query["part-number-marker"] = fields["NextPartNumberMarker"]
 
     def abort(self, key: bytes, upload: str) -> None:
         with suppress(_Missing):
-            self._call("abort_multipart_upload", key, Key=key_text(key), UploadId=upload)
+            self._call("AbortMultipartUpload", "DELETE", key, {"uploadId": upload}, text=key_text(key))
 
     def uploads(self, prefix: bytes) -> Iterator[Upload]:
-        more: dict[str, Any] = {}
+        query = {"uploads": None, "prefix": utf8_text(prefix), "encoding-type": "url"}
         while True:
-            answer = self._call("list_multipart_uploads", prefix, Prefix=utf8_text(prefix), EncodingType="url", **more)
-            decoded = _decoder(answer)
-            for one in answer.get("Uploads", ()):
+            answer = self._call("ListMultipartUploads", "GET", prefix, query)
+            fields = _fields(answer.xml)
+            decoded = _decoder(fields)
+            for one in _listed(answer.xml, "Upload"):
                 key = decoded(one["Key"])
                 if key.startswith(prefix):
-                    yield Upload(key, one["UploadId"], one["Initiated"].timestamp())
-            if not answer.get("IsTruncated"):
+                    yield Upload(key, one["UploadId"], _time(one["Initiated"]))
+            if fields.get("IsTruncated") != "true":
                 return
-            marker = answer.get("NextUploadIdMarker", "")
-            more = {"KeyMarker": decoded(answer["NextKeyMarker"]).decode(), "UploadIdMarker": marker}
+            query["key-marker"] = decoded(fields["NextKeyMarker"]).decode()
+            query["upload-id-marker"] = fields.get("NextUploadIdMarker", "")
 
     def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
-        answer = self._call(
-            "copy_object",
-            key,
-            over=over,
-            Key=key_text(key),
-            CopySource={"Bucket": self.name, "Key": key_text(source)},
-            **_condition(over),
-            **_storage_class(storage_class),
-        )
-        return _token(answer["CopyObjectResult"])
+        headers = _condition(over) | _storage_class(storage_class)
+        headers["x-amz-copy-source"] = quote(f"{self.name}/{key_text(source)}", safe="/~")
+        answer = self._call("CopyObject", "PUT", key, headers=headers, over=over, text=key_text(key))
+        return _token(_fields(answer.xml).get("ETag"))
 
     def delete(self, keys: Sequence[bytes], *, token: str | None = None) -> None:
         # Control characters cannot be written in the list of a request.
         lone = {key for key in keys if len(keys) == 1 or min(key, default=0) < 0x20}
         for key in lone:
             with suppress(_Missing):
-                self._call("delete_object", key, Key=key_text(key), **_if_match(token))
+                self._call("DeleteObject", "DELETE", key, headers=_if_match(token), text=key_text(key))
         texts = [key_text(key) for key in keys if key not in lone]
         for at in range(0, len(texts), REMOVALS):
-            listed = [{"Key": text} for text in texts[at : at + REMOVALS]]
-            self._call("delete_objects", b"", Delete={"Objects": listed, "Quiet": True})
+            listed = "".join(f"<Object><Key>{escape(text)}</Key></Object>" for text in texts[at : at + REMOVALS])
+            body = f"<Delete{_XMLNS}>{listed}<Quiet>true</Quiet></Delete>".encode()
+            headers = {  # older servers demand the first, Amazon one of them
+                "content-md5": b64encode(md5(body, usedforsecurity=False).digest()).decode(),
+                "x-amz-checksum-crc32": b64encode(crc32(body).to_bytes(4)).decode(),
+            }
+            self._call("DeleteObjects", "POST", b"", {"delete": None}, headers, body=body)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _call(
         self,
         operation: str,
+        method: str,
         key: bytes,
+        query: Mapping[str, str | None] = {},
+        headers: Mapping[str, str] = {},
         *,
+        text: str = "",
         over: str = ANY,
-        data: bytes | memoryview | None = None,
-        **parameters: Any,
-    ) -> Any:
+        data: bytes | memoryview = b"",
+        digest: str | None = None,
+        body: bytes = b"",
+    ) -> _Answer:
         """Send a request, several times if it fails for a time, and return the answer.
 
+        :param operation: for messages, as in the documentation of rights
         :param key: for messages
+        :param text: the key that the request is for; empty for the bucket
         :param over: the condition of a request that writes
-        :param data: the content
+        :param data: content
+        :param digest: its SHA-256 digest, if it is known
+        :param body: anything else that is sent
         """
         attempt = 0
         while True:
             attempt += 1
-            if data is not None:
-                parameters["Body"] = bytes(data) if len(data) < BLOCKWISE else _Blocks(data)
-                with self._lock:
-                    self.sent += len(data)
+            with self._lock:
+                self.requests += 1
+                self.sent += len(data)
+            region = self._server.region
             try:
-                answer = getattr(self._s3, operation)(Bucket=self.name, **parameters)
-                for one in answer.get("Errors", ()):
-                    raise self._errors.ClientError({"Error": one, "ResponseMetadata": {}}, operation)
-                return answer
-            except (self._errors.ClientError, self._errors.BotoCoreError, *self._broken) as error:
-                if attempt == TRIES or not self._is_temporary(error):
-                    raise self._translated(error, key, over) from error
+                answer = _Answer(
+                    self._server.send(
+                        *(method, self.name, text, query, headers, data or body, digest),
+                        is_streamed=operation == "GetObject",
+                    ),
+                    is_xml=operation in _WITH_XML,
+                )
+                if answer.error is None:
+                    return answer
+                error: Exception = answer.error
+            except (*self._no_credentials, *self._broken) as caught:
+                error = caught
+            if attempt < TRIES and isinstance(error, _Refused) and error.region not in ("", region):
+                self._server.move(error.region)
+                continue
+            if attempt == TRIES or not self._is_temporary(error):
+                raise self._translated(operation, error, key, over) from error
             pause(FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1))
 
-    def _before_send(self, **_details: object) -> None:
-        with self._lock:
-            self.requests += 1
-
     def _is_temporary(self, error: Exception) -> bool:
-        if isinstance(error, self._errors.ClientError):
-            _, status = _code(error)
-            return status in _TEMPORARY
-        if isinstance(error, self._errors.SSLError):
-            return False
-        return isinstance(error, self._broken)
+        if isinstance(error, _Refused):
+            return error.status in _TEMPORARY
+        return isinstance(error, self._broken) and not isinstance(error, self._errors.SSLError)
 
-    def _translated(self, error: Exception, key: bytes, over: str) -> OSError:
+    def _translated(self, operation: str, error: Exception, key: bytes, over: str) -> OSError:
         """Return the error for the caller."""
-        if not isinstance(error, self._errors.ClientError):
+        if not isinstance(error, _Refused):
             return self._of_connection(error)
-        code, status = _code(error)
-        key = key or error.response["Error"].get("Key", "").encode()
+        code, status = error.code, error.status
+        key = key or error.key.encode()
         if code in _DENIED:
             return PermissionError(errno.EACCES, _DENIED[code], self.url)
         if code == "NoSuchBucket":
@@ -385,23 +404,62 @@ class S3Bucket:
             return OSError(errno.EIO, "the content does not have the digest; it has changed since it was hashed", key)
         if status in (401, 403):
             reason = "access denied; use credentials with this right (AWS_ACCESS_KEY_ID or AWS_PROFILE)"
-            return PermissionError(errno.EACCES, f"{error.operation_name}: {reason}", key or self.url)
-        message = error.response["Error"].get("Message") or f"status {status}"
+            return PermissionError(errno.EACCES, f"{operation}: {reason}", key or self.url)
         advice = "; try again later" if self._is_temporary(error) else ""
-        return OSError(errno.EIO, f"the server reports {code}: {_line(message)}{advice}", key or self.url)
+        return OSError(errno.EIO, f"the server reports {code}: {_line(error)}{advice}", key or self.url)
 
     def _of_connection(self, error: Exception) -> OSError:
-        errors = self._errors
-        if isinstance(error, errors.ParamValidationError):
-            return OSError(errno.EINVAL, _line(error), self.url)
-        if isinstance(error, errors.ConnectTimeoutError | errors.ReadTimeoutError):
-            reason = f"{self._endpoint} does not answer; check the endpoint and the network"
+        errors, endpoint = self._errors, self._server.endpoint
+        if isinstance(error, errors.TimeoutError) and not isinstance(error, errors.NewConnectionError):
+            reason = f"{endpoint} does not answer; check the endpoint and the network"
             return TimeoutError(errno.ETIMEDOUT, reason, self.url)
         if isinstance(error, self._broken):
             advice = "set AWS_CA_BUNDLE" if isinstance(error, errors.SSLError) else "check the endpoint and the network"
-            reason = f"no connection to {self._endpoint}: {_innermost(error)}; {advice}"
+            reason = f"no connection to {endpoint}: {_innermost(error)}; {advice}"
             return ConnectionError(errno.ECONNRESET, reason, self.url)
         return PermissionError(errno.EACCES, f"no credentials: {_line(error)}; {_SIGN_IN}", self.url)
+
+
+class _Refused(Exception):
+    """An answer that is an error.
+
+    :ivar key: that it is about, if it is about one of many
+    :ivar region: of the bucket, if the server names it
+    """
+
+    def __init__(self, status: int, fields: Mapping[str, str], headers: Mapping[str, str] = {}) -> None:
+        self.code = fields.get("Code") or str(status)
+        self.status = _STATUSES.get(self.code, status)
+        self.key = fields.get("Key", "")
+        self.region = headers.get("x-amz-bucket-region") or fields.get("Region") or ""
+        if status not in (301, 302, 307, 400):
+            self.region = ""
+        super().__init__(fields.get("Message") or f"status {status}")
+
+
+class _Answer:
+    """The answer to a request.
+
+    :ivar body: to be read, if it is streamed
+    :ivar xml: its content, if it is XML
+    :ivar error: if it is one
+    """
+
+    def __init__(self, answer: BaseHTTPResponse, *, is_xml: bool) -> None:
+        self.body = answer
+        self.headers = answer.headers
+        self.error: _Refused | None = None
+        self.xml = ElementTree.Element("")
+        if answer.status >= 300:
+            fields: Mapping[str, str] = {}
+            with suppress(ElementTree.ParseError):  # of a proxy, or of HEAD
+                fields = _fields(_parsed(answer.data))
+            self.error = _Refused(answer.status, fields, self.headers)
+        elif is_xml:
+            self.xml = _parsed(answer.data)
+            listed = [self.xml] if self.xml.tag == "Error" else self.xml.findall("Error")
+            for one in listed[:1]:
+                self.error = _Refused(0, _fields(one))
 
 
 class _Missing(FileNotFoundError):
@@ -410,29 +468,6 @@ class _Missing(FileNotFoundError):
 
 class _BeyondEnd(OSError):
     """A range begins at the end of the content or beyond."""
-
-
-class _Blocks:
-    """Content as a file, which is not copied."""
-
-    def __init__(self, data: bytes | memoryview) -> None:
-        self._data = memoryview(data)
-        self._at = 0
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def read(self, size: int | None = -1) -> memoryview:
-        begin = self._at
-        self._at = len(self) if size is None or size < 0 else min(begin + size, len(self))
-        return self._data[begin : self._at]
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, len(self))[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
 
 
 class _Download:
@@ -445,11 +480,9 @@ class _Download:
     def read(self, size: int = -1) -> bytes:
         if self._body is None:
             return b""
-        from urllib3.exceptions import HTTPError
-
         try:
             data: bytes = self._body.read(None if size < 0 else size)
-        except (self._bucket._errors.BotoCoreError, HTTPError, OSError) as error:
+        except self._bucket._broken as error:
             reason = f"the connection was lost while the content was read: {_innermost(error)}; try again"
             raise ConnectionError(errno.ECONNRESET, reason, self._key) from error
         with self._bucket._lock:
@@ -459,35 +492,6 @@ class _Download:
     def close(self) -> None:
         if self._body is not None:
             self._body.close()
-
-
-def _client(session: Any, endpoint: str | None, timeout: float, connections: int, **more: Any) -> Any:
-    """Return a client of boto3 that repeats no request and sends no checksum by itself."""
-    from botocore.config import Config
-
-    config = Config(
-        connect_timeout=min(timeout, CONNECT_TIMEOUT),
-        read_timeout=timeout,
-        max_pool_connections=connections,
-        tcp_keepalive=True,
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-        user_agent_extra=f"pressmark/{__version__}",
-        **more,
-    )
-    return session.client("s3", endpoint_url=endpoint, config=config)
-
-
-def _add_md5(request: Any, **_details: object) -> None:
-    """Add the digest that older servers demand when keys are removed."""
-    request.headers["Content-MD5"] = b64encode(md5(request.body, usedforsecurity=False).digest()).decode()
-
-
-def _code(error: Any) -> tuple[str, int]:
-    """Return the code and the status of an error."""
-    code = str(error.response["Error"].get("Code", ""))
-    return code, _STATUSES.get(code) or error.response["ResponseMetadata"].get("HTTPStatusCode", 0)
 
 
 # Errors that servers also report after the status 200, or for single keys.
@@ -502,57 +506,66 @@ _STATUSES = {
 }
 
 
-def _condition(over: str) -> dict[str, Any]:
+def _condition(over: str) -> dict[str, str]:
     if not over:
         raise OSError(errno.EIO, "the server has no ETag for the key, which cannot be replaced safely; write it anew")
-    return {"IfNoneMatch": "*"} if over == NEW else _if_match(None if over == ANY else over)
+    return {"if-none-match": "*"} if over == NEW else _if_match(None if over == ANY else over)
 
 
-def _if_match(token: str | None) -> dict[str, Any]:
-    return {"IfMatch": f'"{token}"'} if token else {}
+def _if_match(token: str | None) -> dict[str, str]:
+    return {"if-match": f'"{token}"'} if token else {}
 
 
-def _storage_class(name: str | None) -> dict[str, Any]:
-    return {} if name is None else {"StorageClass": name}
+def _storage_class(name: str | None) -> dict[str, str]:
+    return {} if name is None else {"x-amz-storage-class": name}
 
 
-def _token(answer: Mapping[str, Any]) -> str:
+def _token(etag: str | None) -> str:
     """Return the token of a key; empty if the server has none, as for files copied into its directory."""
-    return str(answer.get("ETag", "")).strip('"')
+    return (etag or "").strip('"')
 
 
-def _date(answer: Mapping[str, Any]) -> float:
-    return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"]).timestamp()
-
-
-def _status(answer: Mapping[str, Any], size: int) -> KeyStatus:
+def _status(headers: Mapping[str, str], size: int) -> KeyStatus:
     digests = {}
     for name in DIGESTS:
-        value = answer.get(f"Checksum{name.upper()}")
+        value = headers.get(f"x-amz-checksum-{name}")
         # Of an upload in parts, it is a digest of digests.
-        if value and "-" not in value and answer.get("ChecksumType") != "COMPOSITE":
+        if value and "-" not in value and headers.get("x-amz-checksum-type") != "COMPOSITE":
             digests[name] = _hex(value)
-    storage_class = answer.get("StorageClass", "STANDARD")
-    is_restored = 'ongoing-request="false"' in answer.get("Restore", "")
-    is_archived = (storage_class in _ARCHIVES or bool(answer.get("ArchiveStatus"))) and not is_restored
-    modified = answer["LastModified"].timestamp()
-    is_ours = "pressmark" in answer.get("Metadata", {})
-    return KeyStatus(size, _token(answer), modified, storage_class, digests, is_archived, is_ours)
+    storage_class = headers.get("x-amz-storage-class") or "STANDARD"
+    is_restored = 'ongoing-request="false"' in headers.get("x-amz-restore", "")
+    is_archived = (storage_class in _ARCHIVES or "x-amz-archive-status" in headers) and not is_restored
+    modified = _date(headers["last-modified"])
+    is_ours = "x-amz-meta-pressmark" in headers
+    return KeyStatus(size, _token(headers.get("etag")), modified, storage_class, digests, is_archived, is_ours)
 
 
-def _time(text: Any) -> Any:
-    """Parse a time: of a listing, or of a header."""
-    try:
-        return datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        from botocore.utils import parse_timestamp
-
-        return parse_timestamp(text)
+def _date(text: str) -> float:
+    """Parse a time of a header."""
+    return parsedate_to_datetime(text).timestamp()
 
 
-def _decoder(answer: Mapping[str, Any]) -> Any:
+def _time(text: str) -> float:
+    """Parse a time of a listing."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _parsed(data: bytes) -> ElementTree.Element:
+    """Parse XML, without its namespace."""
+    return ElementTree.fromstring(_ROOT.sub(rb"\1", data.lstrip(), count=1))
+
+
+def _fields(element: ElementTree.Element) -> dict[str, str]:
+    return {one.tag: one.text or "" for one in element}
+
+
+def _listed(element: ElementTree.Element, tag: str) -> Iterator[dict[str, str]]:
+    return map(_fields, element.iterfind(tag))
+
+
+def _decoder(fields: Mapping[str, str]) -> Callable[[str], bytes]:
     """Return the function that decodes keys of a listing; some servers ignore the encoding that was asked for."""
-    if answer.get("EncodingType") == "url":
+    if fields.get("EncodingType") == "url":
         return lambda text: unquote_plus(text).encode()
     return str.encode
 

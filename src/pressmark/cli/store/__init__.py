@@ -37,7 +37,7 @@ An OCFL storage root can be in object storage: STORE is then an address such as 
 """
 
 EPILOG = """\
-Object storage requires boto3: pip install 'pressmark[s3]'. It finds credentials and settings as the AWS command line
+Object storage requires botocore: pip install 'pressmark[s3]'. It finds credentials and settings as the AWS command line
 does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3. If a server
 cannot be reached or denies access, the exit status is 1.
 

@@ -36,7 +36,7 @@ A bucket is safe for several writers if it has the first four properties: create
 The keys are written below ADDRESS, in a new directory of extensions/pressmark-staging, and removed at the end. Without
 the right to remove keys, those that are left are reported.
 
-Object storage requires boto3: pip install 'pressmark[s3]'. It finds credentials and settings as the AWS command line
+Object storage requires botocore: pip install 'pressmark[s3]'. It finds credentials and settings as the AWS command line
 does: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3.
 
 Exit status: 0 safe for several writers, 1 not safe, 2 usage error, or the bucket cannot be written to or listed, 130

@@ -76,7 +76,7 @@ class FoundInventory(NamedTuple):
 def _storage_at(root: bytes) -> Storage:
     """Return the storage of a directory, or of an address in object storage, such as ``s3://bucket/prefix``.
 
-    :raises StoreError: the address is malformed, or boto3 is not installed
+    :raises StoreError: the address is malformed, or botocore is not installed
     """
     if not is_address(root):
         return LocalStorage(root)
