@@ -55,6 +55,8 @@ class Staged:
 
 
 Item = TypeVar("Item", bound=Staged)
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 
 class StagingWriter(StoreChange, Generic[Item]):
@@ -179,12 +181,17 @@ class StagingWriter(StoreChange, Generic[Item]):
 
         :param options: of :meth:`begin`
         """
-        begun: list[Item | StoreObject | ObjectError | IdentifierError] = []
-        for (identifier, source), destination in zip(objects, self._destinations(objects), strict=True):
+
+        def begin(
+            item: tuple[tuple[str | bytes, ObjectSource], bytes | None],
+        ) -> Item | StoreObject | ObjectError | IdentifierError:
+            (identifier, source), destination = item
             try:
-                begun.append(self.begin(identifier, source, destination, **options))
+                return self.begin(identifier, source, destination, **options)
             except (ObjectError, IdentifierError) as error:
-                begun.append(error)
+                return error
+
+        begun = list(self._each(begin, list(zip(objects, self._destinations(objects), strict=True))))
         copied = self._copied([one for one in begun if isinstance(one, Staged)], TOGETHER)
         for one in begun:
             if not isinstance(one, Staged):
@@ -341,14 +348,14 @@ class StagingWriter(StoreChange, Generic[Item]):
     ) -> Iterator[tuple[Item, ObjectError | None]]:
         """Publish objects while the lock is held, and yield each with its error, if any."""
         known: set[bytes] = set()
-        for staged, error in self._moved(turn, known):
+        for staged, error in self._each(lambda staged: (staged, self._move_in(staged, known)), turn):
             yield staged, error
             if error is None and on_moved is not None:
                 on_moved(staged)
 
-    def _moved(self, turn: list[Item], known: set[bytes]) -> Iterator[tuple[Item, ObjectError | None]]:
-        """Publish objects one after the other, and yield each with its error, if any, in order."""
-        return ((staged, self._move_in(staged, known)) for staged in turn)
+    def _each(self, function: Callable[[Argument], Result], items: Sequence[Argument]) -> Iterator[Result]:
+        """Call a function with each item, one after the other, and yield the results."""
+        return map(function, items)
 
     def _move_in(self, staged: Item, known: set[bytes]) -> ObjectError | None:
         """Publish one object while the lock is held, and return the error, if any."""

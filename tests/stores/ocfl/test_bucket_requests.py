@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from threading import current_thread, main_thread
 
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
@@ -50,6 +51,17 @@ def test_requests() -> None:
     assert (checked["list"] <= 14, checked["get"] <= objects + 8) == (True, True), checked
     assert requests(bucket, lambda: open_root(bucket).get("b5").read_bytes("f")).total() <= 50
     assert requests(bucket, lambda: open_root(bucket).repair()).total() <= 2 * objects + 100
+
+
+def test_many_at_a_time() -> None:
+    """Requests for different objects do not wait for each other, neither before their sources are read nor later."""
+    bucket = new_bucket()
+    root = open_root(bucket)
+    root.put("first", {"f": b"1"})  # with the probe
+    serial: Counter[str] = Counter()
+    bucket.on_request = lambda name, _key: serial.update([name] if current_thread() is main_thread() else [])
+    list(root.put_all((f"b{number}", {"f": b"2"}) for number in range(COUNT)))
+    assert serial["list"] <= 8
 
 
 def test_objects_that_are_beside_each_other() -> None:

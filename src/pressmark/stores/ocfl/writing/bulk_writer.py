@@ -22,7 +22,7 @@ from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, Fixity, dropped_directories, write_object
-from pressmark.stores.staging_writer import Staged, StagingWriter
+from pressmark.stores.staging_writer import Argument, Result, Staged, StagingWriter
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.writing.version_writer import Edit, NextVersion
@@ -302,13 +302,14 @@ class BulkWriter(StagingWriter[StagedObject]):
             return staged.version.is_published()
         return not self.changes.is_prepared(staged.path) and self._root.storage.exists(staged.destination)
 
-    def _moved(self, turn: list[StagedObject], known: set[bytes]) -> Iterator[tuple[StagedObject, ObjectError | None]]:
-        if self.changes.together == 1:
-            return super()._moved(turn, known)
+    def _each(self, function: Callable[[Argument], Result], items: Sequence[Argument]) -> Iterator[Result]:
+        if self.changes.together == 1 or len(items) == 1:
+            return super()._each(function, items)
         from pressmark.buckets.requests import in_order  # slow to import
 
+        _ = self._elsewhere  # found once, not by each thread
         # Objects in different directories of a bucket do not wait for each other.
-        return in_order(lambda staged: (staged, self._move_in(staged, known)), turn)
+        return in_order(function, items)
 
     def _prune_above(self, path: bytes) -> None:
         if self.changes.together == 1:
