@@ -19,6 +19,9 @@ FLAGS = {
     "result": "--as",
 }
 
+# The options whose value may be left out: it is joined to the flag.
+JOINED = {"digests"}
+
 # One item for each running block of as_flags, in any thread: the threads of a command name flags too.
 _blocks: list[None] = []
 # The parameters that the caller named by keyword; None: all of them.
@@ -40,7 +43,8 @@ def option(name: str, value: str | bool | int | list[str] | None = None) -> str:
     if value is None or isinstance(value, bool):
         return flag
     words = value if isinstance(value, list) else [str(value)]
-    return f"{flag} {','.join(word if re.fullmatch('[0-9A-Za-z._-]+', word) else repr(word) for word in words)}"
+    text = ",".join(word if re.fullmatch("[0-9A-Za-z._-]+", word) else repr(word) for word in words)
+    return f"{flag}={text}" if name in JOINED else f"{flag} {text}"
 
 
 def are_flags() -> bool:

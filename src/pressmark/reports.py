@@ -180,8 +180,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no errors were found; warnings are allowed."""
-        return all(problem.severity != "error" for problem in self.problems)
+        """Whether no errors were found, and no file is left unverified; other warnings are allowed."""
+        return not self.counts.get("unverified") and all(problem.severity != "error" for problem in self.problems)
 
     @property
     def errors(self) -> list[Problem]:

@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("buckets",),
     ("html",),
     ("jobs",),
-    ("arrow", "fixity", "buckets"),
+    ("arrow", "fixity"),
     ("tabular",),
     ("layouts",),
     ("paths",),

@@ -100,7 +100,7 @@ def test_a_whole_life(bucket: MemoryBucket, call: Call, tmp_path: Path) -> None:
     assert store(*CALLS["put"]) == (f"id:1\t{path}\n", "")
     assert store(*CALLS["put list"])[1] == f"pressmark: {ROOT}: 2 objects stored\n"
     assert f"id:1\t{path}\n" in store(*CALLS["ls"])[0]
-    assert store(*CALLS["check"], "--digests")[1] == f"pressmark: {ROOT}: 3 objects, no problem\n"
+    assert store(*CALLS["check"], "--digests")[1] == f"pressmark: {ROOT}: 3 objects, no problem; files: 3 read\n"
     assert store(*CALLS["cat"])[0] == "a"
     assert store(*CALLS["update"])[1] == "pressmark: 'id:1': version v2: 1 added, 1 unchanged\n"
     assert store(*CALLS["diff"])[0] == "added\tmore.txt\n"

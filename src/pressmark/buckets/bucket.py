@@ -16,11 +16,13 @@ from typing import NamedTuple, Protocol
 __all__ = [
     *(
         "ANY",
+        "ARCHIVES",
         "DIGESTS",
         "MAX_KEY",
         "MAX_PARTS",
         "MIN_PART",
         "NEW",
+        "ArchivedError",
         "Bucket",
         "Download",
         "KeyChangedError",
@@ -35,6 +37,8 @@ NEW, ANY = "new", "any"
 MAX_KEY, MIN_PART, MAX_PARTS = 1024, 5 << 20, 10_000
 #: The digests of content that servers can keep, the longest first.
 DIGESTS = ("sha512", "sha256", "sha1", "md5")
+#: The storage classes whose content must be restored before it can be read.
+ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
 
 
 class KeyChangedError(OSError):
@@ -42,6 +46,13 @@ class KeyChangedError(OSError):
 
     def __init__(self, key: bytes) -> None:
         super().__init__(errno.ESTALE, "changed by another program", key)
+
+
+class ArchivedError(OSError):
+    """The content of a key is archived."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(errno.EIO, "the content is archived; restore it from the archive before it is read", key)
 
 
 def key_text(key: bytes) -> str:

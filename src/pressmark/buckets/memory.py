@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from pressmark.buckets.bucket import (
     ANY,
+    ARCHIVES,
     NEW,
+    ArchivedError,
     Download,
     KeyChangedError,
     KeyStatus,
@@ -141,6 +143,8 @@ class MemoryBucket:
         found = self._find(key)
         if token not in (None, found.token):
             raise KeyChangedError(key)
+        if found.storage_class in ARCHIVES:
+            raise ArchivedError(key)
         return _Download(found.data[begin:end], self._status(found), self)
 
     def _find(self, key: bytes) -> _Stored:
@@ -151,8 +155,11 @@ class MemoryBucket:
 
     @staticmethod
     def _status(found: _Stored) -> KeyStatus:
+        is_archived = found.storage_class in ARCHIVES
         return KeyStatus(
-            len(found.data), found.token, found.modified, found.storage_class, found.digests, is_ours=found.is_ours
+            *(len(found.data), found.token, found.modified, found.storage_class, found.digests),
+            is_archived=is_archived,
+            is_ours=found.is_ours,
         )
 
     # --- write --------------------------------------------------------------------------------------------------------

@@ -27,8 +27,10 @@ from zlib import crc32
 
 from pressmark.buckets.bucket import (
     ANY,
+    ARCHIVES,
     DIGESTS,
     NEW,
+    ArchivedError,
     Download,
     KeyChangedError,
     KeyStatus,
@@ -66,7 +68,6 @@ _WITH_XML = frozenset(
 _NAME = re.compile("[A-Za-z0-9._-]{3,255}")
 _XMLNS = ' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 _ROOT = re.compile(rb"""(<\w+)\s+xmlns=["'][^"']*["']""")
-_ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
 _TEMPORARY = (409, 429, 500, 502, 503, 504)
 _SIGN_IN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 _EXPIRED = f"the credentials have expired; sign in again, or {_SIGN_IN}"
@@ -399,7 +400,7 @@ class S3Bucket:
         if status == 416:
             return _BeyondEnd(errno.EINVAL, "no such range", key)
         if code == "InvalidObjectState":
-            return OSError(errno.EIO, "the content is archived; restore it from the archive before it is read", key)
+            return ArchivedError(key)
         if code in _MISMATCHES:
             return OSError(errno.EIO, "the content does not have the digest; it has changed since it was hashed", key)
         if status in (401, 403):
@@ -534,7 +535,7 @@ def _status(headers: Mapping[str, str], size: int) -> KeyStatus:
             digests[name] = _hex(value)
     storage_class = headers.get("x-amz-storage-class") or "STANDARD"
     is_restored = 'ongoing-request="false"' in headers.get("x-amz-restore", "")
-    is_archived = (storage_class in _ARCHIVES or "x-amz-archive-status" in headers) and not is_restored
+    is_archived = (storage_class in ARCHIVES or "x-amz-archive-status" in headers) and not is_restored
     modified = _date(headers["last-modified"])
     is_ours = "x-amz-meta-pressmark" in headers
     return KeyStatus(size, _token(headers.get("etag")), modified, storage_class, digests, is_archived, is_ours)

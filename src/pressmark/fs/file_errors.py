@@ -16,6 +16,8 @@ kind                    meaning
 ``io-error``            another error of the operating system
 ``changed-while-read``  the file was changed, replaced or deleted while it was read; no digest is correct
 ``bad-name``            an invalid path, or one outside of the directory that is read
+``archived``            a key in object storage whose content must be restored from an archive before it is read
+``unverified``          a key in object storage of which the server keeps no digest
 ``not-written``         a copy that cannot be written; its source may be all right
 ======================= ============================================================================================
 """

@@ -14,6 +14,7 @@ from pressmark.reports import Problem, ProgressEvent, RepairStep
 __all__ = [
     "CopyMode",
     "Data",
+    "Digests",
     "Event",
     "ObjectSource",
     "OnEvent",
@@ -36,6 +37,9 @@ SourcePath = str | PathObject
 #: The source of an object: a file, a directory, or a mapping of names in the object to their content: bytes, open
 #: binary files, or files or directories to copy as :class:`pathlib.Path`; no ``str``, which could be either.
 ObjectSource = SourcePath | Mapping[str, PathObject | Data]
+#: Whether a check verifies the content, and how: ``"read"`` (or :data:`True`) reads it, and ``"stored"`` uses the
+#: digests that the server of object storage keeps.
+Digests = bool | Literal["read", "stored"]
 #: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]

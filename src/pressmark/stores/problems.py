@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pressmark.reports import ERROR, WARNING, Kind, Kinds
 
-__all__ = ["KINDS", "REMEDIES", "REPAIRED", "SECTIONS", "code_in", "problem"]
+__all__ = ["KINDS", "METHODS", "REMEDIES", "REPAIRED", "SECTIONS", "code_in", "problem"]
 
 # The validation codes of OCFL 1.1 by the sections that define them; those that begin with E break a MUST, those that
 # begin with W a SHOULD: https://ocfl.io/1.1/spec/validation-codes.html
@@ -154,12 +154,18 @@ KINDS = Kinds(
         "special-file": _ocfl(ERROR, "a named pipe, socket or device, not opened", "E089"),
         "symbolic-link": _ocfl(ERROR, "a symbolic link, not followed", "E090"),
         # --- OCFL: objects
+        "content-archived": Kind(
+            WARNING, "", "a content file was not verified, because it is archived; restore it before it is read"
+        ),
         "content-changing": Kind(ERROR, "3.4", "a content file changed while it was read"),
         "content-directory-empty": _ocfl(ERROR, "an empty directory in the content", "E024"),
         "content-extra": _ocfl(ERROR, "a content file that is not listed in any manifest", "E023"),
         "content-mismatch": _ocfl(ERROR, "a content file does not match its digest in the manifest", "E092"),
         "content-missing": _ocfl(ERROR, "a content file listed in the manifest is missing", "E092"),
         "content-unreadable": Kind(ERROR, "3.5.2", "a content file cannot be read"),
+        "content-unverified": Kind(
+            ERROR, "", "a content file was not verified: neither the server nor the report has a digest of it"
+        ),
         "digest-algorithm": _ocfl(ERROR, "the digest algorithm is neither sha512 nor sha256", "E025"),
         "digest-malformed": _ocfl(ERROR, "a digest is malformed for its algorithm", "E025", "E050", "E057"),
         "digest-repeated": _ocfl(ERROR, "a digest occurs in upper and in lower case", "E050", "E096", "E097"),
@@ -237,6 +243,9 @@ KINDS = Kinds(
 
 #: Creates a problem of one of these kinds; paths are relative to the store's root.
 problem = KINDS.problem
+
+#: How the files of a check in object storage were verified, as its counts say.
+METHODS = ("read", "stored", "report", "unverified")
 
 #: Kinds that ``store repair`` mends, where that is unambiguous.
 REPAIRED = frozenset(
@@ -324,12 +333,16 @@ REMEDIES = {
     "special-file": "move it out of the storage root",
     "symbolic-link": "replace the link with its target",
     # --- OCFL: objects
+    "content-archived": "use the digests of the server or of a report (`pressmark store check --digests=stored`, "
+    "`--digests-from`), or restore the file from the archive and check again",
     "content-changing": _AGAIN,
     "content-directory-empty": _REPAIR,
     "content-extra": "move it out of the object, or restore the inventory that lists it",
     "content-mismatch": _MEND,
     "content-missing": _MEND,
     "content-unreadable": "correct the permissions, or check the disk",
+    "content-unverified": "check the store by reading it (`pressmark store check --digests`), or with a report that "
+    "lists the file",
     "digest-algorithm": _MAKER,
     "digest-malformed": _RESTORE,
     "digest-repeated": _MAKER,

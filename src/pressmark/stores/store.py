@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
+from pressmark.option_names import option
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import check_identifier
-from pressmark.stores.objects import CopyMode, ObjectSource, RecordedFiles, StoreObject
+from pressmark.stores.objects import CopyMode, Digests, ObjectSource, RecordedFiles, StoreObject
 from pressmark.stores.store_change import ChangedStore, Removal
 
 if TYPE_CHECKING:
@@ -375,19 +376,31 @@ class Store(ChangedStore):
     def check(
         self,
         *,
-        digests: bool = False,
+        digests: Digests = False,
         threads: int | None = None,
         progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
         """Check the whole store and return a report of all problems.
 
-        :param digests: also read the files and compare them with the digests in the store
+        :param digests: also read the files and compare them with the digests in the store; ``"stored"`` is only for
+            OCFL storage roots in object storage
         :param threads: as for :meth:`objects`
         :param progress: objects checked; the problems found so far have ``failed``
         :param ignore: globs of names to ignore
         :raises StoreError: the store cannot be read
         """
+
+    def _reads_digests(self, digests: Digests, report: object = None) -> bool:
+        """Return whether a check reads the content.
+
+        :raises StoreError: the digests of a server are asked for
+        """
+        if digests == "stored" or report is not None:
+            used = option("digests_from") if report is not None else option("digests", "stored")
+            what = f"{used} requires an OCFL storage root in object storage; use {option('digests', True)}"
+            raise StoreError(self.root, what)
+        return bool(digests)
 
     def repair(self, *, dry_run: bool = False, progress: Progress | None = None, ignore: Sequence[str] = ()) -> Report:
         """Repair unambiguous problems without losing data, and return a report of the remaining problems.

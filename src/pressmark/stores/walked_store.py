@@ -19,7 +19,7 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.objects import CopyMode, ObjectSource, OnProblem, Path, StoreObject, encode_path
+from pressmark.stores.objects import CopyMode, Digests, ObjectSource, OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.recheck import Item, RunningReport, agreed, changing
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import Store
@@ -172,11 +172,12 @@ class WalkedStore(Store):
     def check(
         self,
         *,
-        digests: bool = False,
+        digests: Digests = False,
         threads: int | None = None,
         progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
+        self._reads_digests(digests)
         run = RunningReport(progress, self.progress_every)
         run.add(self.own_problems())
         for record in self.walk.with_options(ignore, readable=True).objects(threads, run.add_item):

@@ -30,10 +30,10 @@ HEADINGS = {
     "Input and output": "from ids map root column format header delimiter crlf null as both on-error output report all"
     " json",
     "Selection": "version links ignore ignore-missing exclude exclude-junk delete-excluded nested improper",
-    "Digests and checks": "algorithm level digests profile lenient verify verify-again check-space",
+    "Digests and checks": "algorithm level digests digests-from profile lenient verify verify-again check-space",
     "Content and metadata": "add-algorithm drop-algorithm info info-file remove-info tag-file accept rewrite"
-    " metadata-only add remove rename no-dedup replace copy-mode move drop-empty-directories message created user"
-    " user-address",
+    " metadata-only add remove rename no-dedup replace copy-mode content-class move drop-empty-directories message"
+    " created user user-address",
     "Measurement": "files-per-object versions directory-limit probe",
     "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
     "Object storage": "endpoint s3-profile region",

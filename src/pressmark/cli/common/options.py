@@ -14,6 +14,7 @@ import click
 
 from pressmark import fixity
 from pressmark.cli.common.console import CallError
+from pressmark.cli.common.program import OptionalValue
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -31,6 +32,7 @@ __all__ = [
     "check_globs",
     "complete_algorithms",
     "complete_layouts",
+    "digests_option",
     "exclude_options",
     "globs_to_exclude",
     "interruption_message",
@@ -70,6 +72,15 @@ class Seconds(click.FloatRange):
             return super().convert(value, param, ctx)
         except click.BadParameter:
             self.fail(f"{value!r} is not a number of seconds above 0, at most {self.max:g}", param, ctx)
+
+
+def digests_option(meaning: str) -> Callable[[Function], Function]:
+    """Add ``--digests``, which is ``--digests=read`` without a value."""
+
+    class Digests(OptionalValue):
+        value = "read"
+
+    return click.option("--digests", cls=Digests, type=click.Choice(["read", "stored"]), help=meaning)
 
 
 PROGRESS = click.option(

@@ -24,7 +24,7 @@ from pressmark.cli.common.object_storage import check_addresses
 from pressmark.errors import FormatError, LayoutConfigError, ObjectError, PressmarkError, TableError
 from pressmark.option_names import as_flags
 
-__all__ = ["Command", "Commands", "Ending", "Program", "on_ctrl_c", "signals_as_ctrl_c"]
+__all__ = ["Command", "Commands", "Ending", "OptionalValue", "Program", "on_ctrl_c", "signals_as_ctrl_c"]
 
 # Sent by "kill", "timeout", a system shutdown, and a terminal that is closed.
 _SIGNALS = ("SIGTERM", "SIGHUP")
@@ -32,6 +32,20 @@ _SIGNALS = ("SIGTERM", "SIGHUP")
 _UNREADABLE = re.compile("(?:File|Directory|Path) '(.*)' is not readable\\.", re.DOTALL)
 # Seconds of a run after which its user is told what would make it faster.
 LONG_RUN = 10.0
+
+
+class OptionalValue(click.Option):
+    """An option whose value, if any, follows an equals sign.
+
+    :ivar value: the value of the option alone
+    """
+
+    value: str
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its help."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(" [", "[=", 1), record[1])
 
 
 class Command(click.Command):
@@ -45,6 +59,13 @@ class Command(click.Command):
         super().__init__(*args, **attributes)
         self.details = details
         self.page_options = frozenset(page_options.split())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an option without its optional value has the default one."""
+        alone = {name: one.value for one in self.params if isinstance(one, OptionalValue) for name in one.opts}
+        end = args.index("--") if "--" in args else len(args)
+        joined = [f"{arg}={alone[arg]}" if arg in alone else arg for arg in args[:end]]
+        return super().parse_args(ctx, joined + args[end:])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the options, and run the command; after a long run, report on a terminal that the native implementation

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from pressmark.buckets.address import is_address
-from pressmark.cli.common.console import Failure, remedy_text, say
-from pressmark.cli.common.options import THREADS, job_options
+from pressmark.cli.common.console import CallError, Failure, remedy_text, say
+from pressmark.cli.common.options import THREADS, digests_option, job_options
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
@@ -40,21 +40,34 @@ EPILOG = """\
 \b
 More examples:
   pressmark store check root --kind ocfl        # also a root without its declaration
+  pressmark store check s3://books/root --digests=stored
+  pressmark store check s3://books/root --digests-from report.csv
 
 Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message. The
 documentation explains the kinds of problems (store-problems, and bagit-problems for bags). Nothing in STORE is changed.
 
-Exit status: 0 no error found (warnings allowed), 1 errors found, 2 usage error, 130 interrupted.
+In object storage, the last line and the summary of --json count the files by how they were verified: read, stored,
+report, or unverified. A file without a usable digest is an error (content-unverified). An archived file that must be
+read is a warning (content-archived), but it is unverified, too.
+
+Exit status: 0 no error found, and with --digests no file unverified (warnings allowed), 1 errors found or files
+unverified, 2 usage error, 130 interrupted.
 """
 
 
 @click.command("check", cls=Command, help=HELP, epilog=EPILOG, short_help="List all problems of a store.")
 @STORE
+@digests_option(
+    "Also compare all files with the digests in the store (OCFL and bags; serialized bags are not unpacked): read"
+    " them; or use the digests that the server of object storage has stored, without reading the files."
+    " --digests alone is --digests=read."
+)
 @click.option(
-    "--digests",
-    is_flag=True,
-    help="Also read all files and compare them with the digests in the store (OCFL and bags; serialized bags"
-    " are not unpacked).",
+    "--digests-from",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    help="In object storage: verify the files that FILE lists by the digests in it. FILE is a completion report of S3"
+    " Batch Operations (Compute checksum), or a CSV table with the columns Key and sha512 (or sha256, sha1, md5).",
 )
 @JSON
 @THREADS
@@ -67,12 +80,16 @@ def check_command(
     identifiers: str | None,
     ignore: tuple[str, ...],
     progress: bool | None,
-    digests: bool,
+    digests: Literal["read", "stored"] | None,
+    digests_from: str | None,
     as_json: bool,
     threads: int | None,
     workers: Workers | None,
 ) -> int:
     """List all problems of a store."""
+    for option, value in (("--digests=stored", digests == "stored"), ("--digests-from", digests_from is not None)):
+        if value and not is_address(path):
+            raise CallError(f"{option}: only for a store in object storage; use --digests")
     store = open_store(path, kind, layout, identifiers, undeclared=True)
     interrupted = "interrupted; nothing was changed; run the same command again"
     with Output(progress, "object", as_json=as_json, interrupted=interrupted) as output:
@@ -83,7 +100,7 @@ def check_command(
             job = CheckStore(
                 os.fsdecode(path),
                 kind=store.kind,
-                digests=digests,
+                digests=bool(digests),
                 layout=None if chosen is None else chosen.config(),
                 options={
                     **({} if identifiers is None else {"identifiers": identifiers}),
@@ -93,14 +110,17 @@ def check_command(
             )
             report = joined_report(job, workers.run(job, job.plan, [], None, output.reporter), output.problem)
         else:
+            # Only a store in object storage has digests from elsewhere.
+            more: dict[str, Any] = {} if digests_from is None else {"digests_from": digests_from}
             report = store.check(
-                digests=digests,
+                digests=digests or False,
                 threads=threads,
                 progress=output.progress,
                 ignore=ignore,
+                **more,
             )
         output.summarize(report)
-    text = verdict(report, unread=not digests and store.kind in ("ocfl", "bags"))
+    text = verdict(report, unread=not (digests or digests_from) and store.kind in ("ocfl", "bags"))
     output.tell(f"{os.fsdecode(path)}: {text}", failed=not report.ok)
     if not report.ok and not as_json:
         say(f"what to do: {_what_to_do(report, path)}")
@@ -114,7 +134,8 @@ def _what_to_do(report: Report, path: bytes) -> str:
     from pressmark.bagit.problems import REMEDIES as OF_BAGS
     from pressmark.stores.problems import REMEDIES, REPAIRED
 
-    errors = Counter(problem.kind for problem in report.errors)
+    # Without an error, some files are archived, and were not verified.
+    errors = Counter(problem.kind for problem in report.errors) or Counter(["content-archived"])
     repair = f"pressmark store repair {shlex.quote(os.fsdecode(path))}"
     if damaged := errors.keys() & _DAMAGED:
         what = f"{', '.join(sorted(damaged))}: replace the files by those of a good copy"
@@ -131,6 +152,8 @@ def verdict(report: Report, *, unread: bool = False) -> str:
 
     :param unread: the store records digests, or may contain damaged files, and no content was read
     """
+    from pressmark.stores.problems import METHODS
+
     summary: dict[str, Any] = report.summary()
     pieces = [format_count(report.counts.get("objects", 0), "object")]
     improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
@@ -139,4 +162,6 @@ def verdict(report: Report, *, unread: bool = False) -> str:
     pieces += [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     if not report.problems:
         pieces.append("no problem")
-    return ", ".join(pieces) + ("; content was not read" if unread else "")
+    verified = [f"{summary[method]:,} {method}" for method in METHODS if summary.get(method)]
+    text = ", ".join(pieces) + ("; content was not read" if unread else "")
+    return f"{text}; files: {', '.join(verified)}" if verified else text

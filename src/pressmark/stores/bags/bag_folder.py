@@ -61,6 +61,7 @@ from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, check_source
 from pressmark.stores.objects import (
     CopyMode,
+    Digests,
     ObjectSource,
     Path,
     RecordedFiles,
@@ -161,7 +162,7 @@ class BagFolder(WalkedStore):
     def check(
         self,
         *,
-        digests: bool = False,
+        digests: Digests = False,
         threads: int | None = None,
         progress: Progress | None = None,
         ignore: Sequence[str] = (),
@@ -176,7 +177,7 @@ class BagFolder(WalkedStore):
         """
         from pressmark.stores.bags.check import check  # only a check needs it
 
-        return check(self.walk.with_options(ignore), digests, threads, progress)
+        return check(self.walk.with_options(ignore), self._reads_digests(digests), threads, progress)
 
     def examine(self, record: StoreObject, digests: bool, report: Report, ignore: Sequence[str] = ()) -> list[Item]:
         from pressmark.stores.bags.check import examined  # only a check needs it

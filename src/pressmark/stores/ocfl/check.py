@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, starmap
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pressmark.errors import quoted, quoted_path
 from pressmark.fixity.outcomes import Outcome
@@ -31,9 +31,12 @@ from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.storage import Reads, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Walk, ignored
-from pressmark.stores.problems import problem
+from pressmark.stores.problems import METHODS, problem
 from pressmark.stores.recheck import abandoned, agreed, find_unreadable, unreadable_file
 from pressmark.stores.stored_object import is_same_version
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.remote.server_digests import ServerDigests
 
 T = TypeVar("T")
 
@@ -47,7 +50,13 @@ BATCH = 64
 # After this many objects without files to read, no more are read ahead.
 IDLE = 512
 _INVENTORY = encode_fs(INVENTORY)
-_KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
+_KINDS = {
+    "missing": "content-missing",
+    "changed-while-read": "content-changing",
+    "unverified": "content-unverified",
+    "archived": "content-archived",
+}
+_UNREAD = ("content-unverified", "content-archived")
 
 
 class ObjectResult(NamedTuple):
@@ -78,11 +87,13 @@ class _Open:
     :ivar item: :data:`None` for an object that another run has removed
     :ivar left: number of files that are not yet verified
     :ivar without_content: number of problems before any file was verified
+    :ivar methods: number of files by how their digests were found: one of :data:`~pressmark.stores.problems.METHODS`
     """
 
     item: _Item | None
     left: int = field(init=False)
     without_content: int = field(init=False)
+    methods: Counter[str] = field(init=False, default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.left = len(self.item.unread) if isinstance(self.item, Checked) else 0
@@ -90,8 +101,9 @@ class _Open:
 
     @property
     def has_content_errors(self) -> bool:
-        """Whether content does not have its digests."""
-        return isinstance(self.item, Checked) and len(self.item.problems) > self.without_content
+        """Whether content does not have its digests, or cannot be read."""
+        problems = self.item.problems[self.without_content :] if isinstance(self.item, Checked) else ()
+        return any(one.kind not in _UNREAD for one in problems)
 
 
 def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
@@ -147,9 +159,12 @@ class Check:
         store: StorageRoot,
         on_event: OnEvent | None,
         on_object: Callable[[ObjectResult], object] | None = None,
+        server: ServerDigests | None = None,
     ) -> None:
         self._store = store
         self._storage = store.storage
+        self._server = server
+        self._methods: Counter[str] = Counter()
         self._on_event = on_event
         self._on_object = on_object
         self._report = Report()
@@ -185,6 +200,8 @@ class Check:
         counts = {"objects": self._objects, "files": self._files}
         if digests:
             counts["bytes"] = self._bytes
+        if self._server is not None:
+            counts.update({method: self._methods[method] for method in METHODS})
         self._report.counts.update(counts)
         self._report_progress()
         return self._report
@@ -315,11 +332,11 @@ class Check:
             return checked
         return checked._replace(problems=[problem("object-changing", tree.path)], files=0, unread=())
 
-    def _confirmed(self, one: _Open, threads: int) -> _Item | None:
+    def _confirmed(self, one: _Open, threads: int) -> _Open:
         """Return an object with content errors; check it again if another run has changed it."""
         checked = one.item
         if not one.has_content_errors or not isinstance(checked, Checked):
-            return checked
+            return one
         path, inside = checked.path, checked.inside
 
         def again() -> _Open:
@@ -333,7 +350,7 @@ class Check:
         found, is_agreed = agreed(one, again, is_fine, self._work_directory, is_same=lambda _one, _other: False)
         if not is_agreed and isinstance(found.item, Checked):
             found.item.problems[:] = [problem("object-changing", path)]
-        return found.item
+        return found
 
     def _is_changed(self, checked: _Item | None) -> bool:
         """Return whether the inventory was replaced since the object was checked."""
@@ -360,7 +377,13 @@ class Check:
                 self._finish(one)
             return
         for opened in self._hashed(items, threads):
-            item = self._confirmed(opened, threads) if isinstance(opened, _Open) else opened
+            item: _Item | None
+            if isinstance(opened, _Open):
+                confirmed = self._confirmed(opened, threads)
+                self._methods.update(confirmed.methods)
+                item = confirmed.item
+            else:
+                item = opened
             if item is not None:
                 self._finish(item)
 
@@ -454,8 +477,8 @@ class Check:
 
         def read_others() -> None:
             for algorithms, files in beside.items():
-                for item, outcome in self._storage.hash_tasks(starmap(task, files), algorithms, threads):
-                    self._compare(*item, outcome)
+                for item, outcome, method in self._hash_tasks(starmap(task, files), algorithms, threads):
+                    self._compare(*item, outcome, method)
             beside.clear()
 
         def feed(items: Iterable[_Item]) -> Iterator[tuple[tuple[_Open, ContentFile], bytes]]:
@@ -478,21 +501,34 @@ class Check:
                 if idle >= IDLE:
                     return
 
-        for item, outcome in self._storage.hash_tasks(feed(chain([first], items)), main, threads):
-            self._compare(*item, outcome)
+        for item, outcome, method in self._hash_tasks(feed(chain([first], items)), main, threads):
+            self._compare(*item, outcome, method)
             while window and not window[0].left:
                 yield window.popleft()
         read_others()
         yield from window
 
-    def _compare(self, one: _Open, file: ContentFile, outcome: Outcome) -> None:
+    def _hash_tasks(
+        self, tasks: Iterable[tuple[T, bytes]], algorithms: tuple[str, ...], threads: int
+    ) -> Iterator[tuple[T, Outcome, str]]:
+        """Yield the key and outcome of each file, and how its digests were found."""
+        if self._server is not None:
+            yield from self._server.hash_tasks(tasks, algorithms)
+            return
+        for key, outcome in self._storage.hash_tasks(tasks, algorithms, threads):
+            yield key, outcome, "read"
+
+    def _compare(self, one: _Open, file: ContentFile, outcome: Outcome, method: str) -> None:
         assert isinstance(one.item, Checked)
         one.left -= 1
+        one.methods["unverified" if outcome.digests is None else method] += 1
         path = one.item.path
         if outcome.digests is None:
             kind = _KINDS.get(outcome.kind or "", "content-unreadable")
             full = os.path.join(path, file.path)
-            one.item.problems.append(problem(kind, full, f"file not verified: {outcome.message}"))
+            what = "" if kind in _UNREAD else "file not verified: "
+            one.item.problems.append(problem(kind, full, f"{what}{outcome.message}"))
             return
-        self._bytes += outcome.size or 0
+        if method == "read":
+            self._bytes += outcome.size or 0
         one.item.problems.extend(file.problems(path, outcome.digests))

@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import encode_fs
@@ -31,6 +32,7 @@ from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import (
     CopyMode,
     Data,
+    Digests,
     ObjectSource,
     PathObject,
     RecordedFiles,
@@ -44,6 +46,8 @@ from pressmark.stores.store_change import Removal
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
+    from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
+    from pressmark.stores.ocfl.remote.server_digests import ServerDigests
     from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
 __all__ = ["OcflRoot"]
@@ -318,19 +322,52 @@ class OcflRoot(StorageRoot):
     def check(
         self,
         *,
-        digests: bool = False,
+        digests: Digests = False,
+        digests_from: str | bytes | os.PathLike[str] | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
         """Check the root, its hierarchy, and every object strictly; see :meth:`Store.check`.
 
-        :param digests: read all content and compare it with manifests and fixity blocks
+        In object storage, the counts have the number of files by how they were verified: ``read``, ``stored``,
+        ``report`` or ``unverified``; a report with unverified files is not :attr:`~Report.ok`.
+
+        :param digests: compare all content with manifests and fixity blocks: ``"read"`` (or :data:`True`) reads it. In
+            object storage, ``"stored"`` uses the digests that the server keeps, without reading the content
+        :param digests_from: in object storage, a completion report of S3 Batch Operations (Compute checksum), or
+            another table with digests in CSV: files in it that have not changed since are verified by it, all others by
+            ``digests``, or not at all
         """
         from pressmark.stores.ocfl.check import Check
 
-        with store_errors(self.root):
-            return Check(self, progress).report(digests, resolve_threads(threads), ignore)
+        with store_errors(self.root), ExitStack() as stack:
+            server = self._server_digests(digests, digests_from, stack)
+            reads = server is not None or bool(digests)
+            return Check(self, progress, server=server).report(reads, resolve_threads(threads), ignore)
+
+    def _server_digests(
+        self, digests: Digests, report: str | bytes | os.PathLike[str] | None, stack: ExitStack
+    ) -> ServerDigests | None:
+        """Return the digests of the content of a storage root in object storage; :data:`None` if none are compared.
+
+        :raises StoreError: it is not in object storage, or the report cannot be read
+        """
+        if not is_address(self.root):
+            self._reads_digests(digests, report)
+            return None
+        if not digests and report is None:
+            return None
+        from pressmark.buckets.checksum_report import ChecksumReport  # few checks read content in object storage
+        from pressmark.stores.ocfl.remote.server_digests import ServerDigests
+
+        storage = cast("RemoteStorage", self.storage)
+        found = None
+        if report is not None:
+            with store_errors(os.fsencode(report)):
+                name = storage.bucket.url.removeprefix("s3://")
+                found = stack.enter_context(ChecksumReport(report, name, storage.prefix))
+        return ServerDigests(storage, "read" if digests is True else digests or "", found)
 
     def repair(
         self,

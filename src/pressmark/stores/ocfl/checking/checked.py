@@ -34,10 +34,10 @@ class ContentFile(NamedTuple):
         """Yield a problem for each digest that the file does not have.
 
         :param path: the object
-        :param found: the digests of the file
+        :param found: the digests of the file; of one that was not read, some of them
         """
         for algorithm, expected in self.digests.items():
-            if found[algorithm] != expected.lower():
+            if found.get(algorithm, expected.lower()) != expected.lower():
                 kind = "fixity-mismatch" if algorithm in self.fixity else "content-mismatch"
                 yield problem(
                     kind,

@@ -24,9 +24,8 @@ from pressmark.buckets.probe import STAGING
 from pressmark.buckets.remote_file import SMALL, RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError, quoted, quoted_path
-from pressmark.fixity.hasher import transfer_content
-from pressmark.fixity.outcomes import Content, Outcome, failed_outcome
-from pressmark.fs.file_errors import kind_of_error
+from pressmark.fixity.bucket_files import hash_key
+from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.names import NAME_MAX, decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.stores.ocfl.inventory import ALGORITHMS, sidecar_bytes
@@ -168,13 +167,7 @@ class RemoteStorage:
     ) -> Iterator[tuple[Key, Outcome]]:
         def hashed(task: tuple[Key, bytes]) -> tuple[Key, Outcome]:
             key, file = task
-            where = self.path(file)
-            try:
-                with RemoteFile(self.bucket, self.prefix + file) as opened:
-                    return key, transfer_content(Content(opened, where), algorithms)
-            except OSError as error:
-                number = error.errno or 0
-                return key, failed_outcome(where, kind_of_error(number, None), number)
+            return key, hash_key(self.bucket, self.prefix + file, self.path(file), algorithms)
 
         return in_order(hashed, tasks)
 

@@ -1,0 +1,105 @@
+"""``--digests=stored``, ``--digests-from`` and ``--content-class`` on the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.buckets.bucket import ANY
+from pressmark.buckets.memory import MemoryBucket
+
+from .conftest import Call
+from .test_object_storage import CALLS, ROOT, bucket, inside, root  # noqa: F401
+
+CONTENT = b"root/b82/4aa/9f0/id%3a1/v1/content/a.txt"
+
+
+def keep(bucket: MemoryBucket, digest: str | None, storage_class: str = "STANDARD") -> None:  # noqa: F811
+    """Let the server keep a digest of the content, or none."""
+    digests = {} if digest is None else {"sha512": digest}
+    bucket._stored[CONTENT] = bucket._stored[CONTENT]._replace(digests=digests, storage_class=storage_class)
+
+
+def summary(call: Call, *arguments: str) -> dict[str, Any]:
+    last = call("store", "check", ROOT, "--json", *arguments).stdout.splitlines()[-1]
+    found: dict[str, Any] = json.loads(last)["summary"]
+    return {name: found[name] for name in ("ok", "read", "stored", "report", "unverified")}
+
+
+COUNTS = {"read": 0, "stored": 0, "report": 0, "unverified": 0}
+
+
+@pytest.mark.parametrize(
+    ("option", "method"), [("--digests", "read"), ("--digests=read", "read"), ("--digests=stored", "stored")]
+)
+def test_how_files_are_verified(root: MemoryBucket, call: Call, option: str, method: str) -> None:  # noqa: F811
+    """The last line and the summary count the files; the option may be before STORE."""
+    for arguments in ((option, ROOT), (ROOT, option)):
+        done = call("store", "check", *arguments)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert done.stderr == f"pressmark: {ROOT}: 1 object, no problem; files: 1 {method}\n"
+    assert summary(call, option) == {**COUNTS, "ok": True, method: 1}
+
+
+def test_a_report(root: MemoryBucket, call: Call, tmp_path: Path) -> None:  # noqa: F811
+    digest = hashlib.sha512(b"a").hexdigest()
+    (tmp_path / "report.csv").write_text(f"Bucket,Key,sha512\nbooks,{CONTENT.decode()},{digest}\n")
+    done = call("store", "check", ROOT, "--digests-from", "report.csv")
+    assert (done.exit_code, done.stderr) == (0, f"pressmark: {ROOT}: 1 object, no problem; files: 1 report\n")
+    assert summary(call, "--digests-from", "report.csv", "--digests=stored") == {**COUNTS, "ok": True, "report": 1}
+    done = call("store", "check", ROOT, "--digests-from", "more.txt")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "more.txt" in done.stderr
+    done = call("store", "check", ROOT, "--digests-from", "s3://books/report.csv")
+    assert "object storage is not supported for --digests-from" in done.stderr
+
+
+def test_a_file_without_a_digest(root: MemoryBucket, call: Call) -> None:  # noqa: F811
+    keep(root, None)
+    done = call("store", "check", ROOT, "--digests=stored")
+    assert done.exit_code == 1
+    what = "the server keeps no sha512 digest of it; check it with --digests=read"
+    assert done.stdout == f"error: content-unverified: {CONTENT.decode().removeprefix('root/')}: {what}\n"
+    verdict, advice = done.stderr.splitlines()
+    assert verdict == f"pressmark: {ROOT}: 1 object, 1 error; files: 1 unverified"
+    assert advice.startswith("pressmark: what to do: content-unverified: check the store by reading it")
+    assert summary(call, "--digests=stored") == {**COUNTS, "ok": False, "unverified": 1}
+
+
+def test_an_archived_file(root: MemoryBucket, call: Call) -> None:  # noqa: F811
+    """A warning; but the exit status does not say that all files are verified."""
+    keep(root, hashlib.sha512(b"a").hexdigest(), "GLACIER")
+    done = call("store", "check", ROOT, "--digests")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("warning: content-archived: ")
+    verdict, advice = done.stderr.splitlines()
+    assert verdict == f"pressmark: {ROOT}: 1 object, 1 warning; files: 1 unverified"
+    assert advice.startswith("pressmark: what to do: content-archived: use the digests of the server")
+    assert summary(call, "--digests") == {**COUNTS, "ok": False, "unverified": 1}
+    assert call("store", "check", ROOT, "--digests=stored").exit_code == 0
+    assert call("store", "check", ROOT).exit_code == 0
+
+
+def test_a_wrong_digest(root: MemoryBucket, call: Call) -> None:  # noqa: F811
+    root.put(CONTENT, b"b", over=ANY)
+    keep(root, hashlib.sha512(b"b").hexdigest())
+    done = call("store", "check", ROOT, "--digests=stored")
+    assert (done.exit_code, done.stdout.split(": ")[1]) == (1, "content-mismatch")
+
+
+@pytest.mark.parametrize("option", ["--digests=stored", "--digests-from=more.txt"])
+def test_local_stores(call: Call, option: str) -> None:
+    assert call("store", "init", "ocfl", "local", "--layout", "0003").exit_code == 0
+    done = call("store", "check", "local", option)
+    name = option.removesuffix("=more.txt")
+    assert done.exit_code == 2
+    assert done.stderr == f"pressmark: {name}: only for a store in object storage; use --digests\n"
+    assert call("store", "check", "local", "--digests").stderr.endswith("0 objects, no problem\n")
+    assert os.path.isdir("local")
+    done = call("store", "check", "local", "--digests=other")
+    assert (done.exit_code, "'other' is not one of 'read', 'stored'" in done.stderr) == (2, True)
