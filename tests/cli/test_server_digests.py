@@ -103,3 +103,63 @@ def test_local_stores(call: Call, option: str) -> None:
     assert os.path.isdir("local")
     done = call("store", "check", "local", "--digests=other")
     assert (done.exit_code, "'other' is not one of 'read', 'stored'" in done.stderr) == (2, True)
+
+
+# --- the class of content ---------------------------------------------------------------------------------------------
+
+
+def classes(bucket: MemoryBucket) -> dict[str, set[str]]:  # noqa: F811
+    """Return the storage classes of content and of all other keys."""
+    found: dict[str, set[str]] = {"content": set(), "others": set()}
+    for one in bucket.list(b"root/").keys:
+        found["content" if b"/content/" in one.key else "others"].add(one.storage_class)
+    return found
+
+
+@pytest.mark.parametrize("arguments", [CALLS["put"], CALLS["put list"]], ids=["one", "list"])
+def test_the_class_of_content(
+    bucket: MemoryBucket,  # noqa: F811
+    call: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+) -> None:
+    """Content has the class, also if it is sent in parts; what a reader needs to find it has not."""
+    monkeypatch.setattr("pressmark.stores.ocfl.remote.remote_changes.PART", 8)
+    (tmp_path / "scans" / "large.tif").write_bytes(b"x" * 100)
+    assert call("store", *CALLS["init"]).exit_code == 0
+    assert call("store", *arguments, "--content-class", "GLACIER_IR").exit_code == 0
+    assert classes(bucket) == {"content": {"GLACIER_IR"}, "others": {"STANDARD"}}
+    one = "id:1" if arguments == CALLS["put"] else "id:2"
+    update = ["update", ROOT, one, "--add", "more.txt", "--content-class", "DEEP_ARCHIVE"]
+    assert call("store", *update).exit_code == 0
+    assert classes(bucket) == {"content": {"GLACIER_IR", "DEEP_ARCHIVE"}, "others": {"STANDARD"}}
+    assert call("store", "check", ROOT, "--digests").exit_code == 1
+    done = call("store", "put", ROOT, one, "scans", "--replace")
+    assert (done.exit_code, classes(bucket)["content"]) == (0, {"GLACIER_IR", "DEEP_ARCHIVE"})
+
+
+def test_malformed_classes(root: MemoryBucket, call: Call) -> None:  # noqa: F811
+    keys = root.keys
+    for text in ("glacier", "A B", "", "X\n"):
+        done = call("store", "put", ROOT, "id:9", "scans", "--content-class", text)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+        assert "not a storage class; specify one such as DEEP_ARCHIVE" in done.stderr
+    assert root.keys == keys
+    call("store", "init", "ocfl", "local", "--layout", "0003")
+    for command in (["put", "local", "id:1", "scans"], ["update", "local", "id:1", "--add", "more.txt"]):
+        done = call("store", *command, "--content-class", "GLACIER")
+        what = "--content-class: only for an OCFL storage root in object storage; omit the option"
+        assert (done.exit_code, done.stderr) == (2, f"pressmark: {what}\n")
+
+
+def test_content_that_is_archived(root: MemoryBucket, call: Call) -> None:  # noqa: F811
+    """Archived content cannot be compared, and is stored again."""
+    keep(root, None, "DEEP_ARCHIVE")
+    done = call("store", "get", ROOT, "id:1", "copy")
+    assert done.exit_code == 1
+    assert "archived; restore it from the archive before it is read" in done.stderr
+    done = call("store", "update", ROOT, "id:1", "--add", "scans/a.txt=b.txt")
+    assert done.exit_code == 0
+    what = "'v1/content/a.txt' has the digest of a new file, which was stored, too: the content is archived"
+    assert what in done.stderr

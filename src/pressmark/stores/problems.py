@@ -333,8 +333,8 @@ REMEDIES = {
     "special-file": "move it out of the storage root",
     "symbolic-link": "replace the link with its target",
     # --- OCFL: objects
-    "content-archived": "use the digests of the server or of a report (`pressmark store check --digests=stored`, "
-    "`--digests-from`), or restore the file from the archive and check again",
+    "content-archived": "use the digests of the server (`pressmark store check --digests=stored`) or of a report, or "
+    "restore the file from the archive and check again",
     "content-changing": _AGAIN,
     "content-directory-empty": _REPAIR,
     "content-extra": "move it out of the object, or restore the inventory that lists it",

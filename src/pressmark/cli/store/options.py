@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from pressmark import stores
+from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import PROGRESS, check_globs, complete_layouts, json_option, links_option, null_option
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pressmark.stores import OcflRoot, StoredObject
 
 __all__ = [
+    "CONTENT_CLASS",
     "CREATED",
     "IDENTIFIER",
     "IDENTIFIERS",
@@ -39,6 +41,7 @@ __all__ = [
     "by_path",
     "changes_text",
     "check_version",
+    "content_class_option",
     "creation_date",
     "find_object",
     "layout_of",
@@ -243,6 +246,26 @@ def provenance_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+CONTENT_CLASS = click.option(
+    "--content-class",
+    metavar="CLASS",
+    help="In object storage: storage class of new content, such as GLACIER_IR or DEEP_ARCHIVE (default: that of the"
+    " bucket). Inventories, sidecars and declarations keep the default.",
+)
+
+
+def content_class_option(name: str | None, path: bytes, kind: str) -> dict[str, str]:
+    """Return the option of a store for ``--content-class``.
+
+    :raises CallError: the store is not an OCFL storage root in object storage
+    """
+    if name is None:
+        return {}
+    if kind != "ocfl" or not is_address(path):
+        raise CallError("--content-class: only for an OCFL storage root in object storage; omit the option")
+    return {"content_class": name}
 
 
 CREATED = click.option(

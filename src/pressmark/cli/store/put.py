@@ -18,12 +18,14 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
+    CONTENT_CLASS,
     CREATED,
     JSON,
     LINKS,
     STORE,
     Provenance,
     changes_text,
+    content_class_option,
     creation_date,
     missing_provenance,
     open_store,
@@ -100,6 +102,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
     show_default=True,
     help="Copy, share disk blocks (reflink), create hard links, or reflink where possible and copy otherwise (auto).",
 )
+@CONTENT_CLASS
 @LINKS
 @exclude_options
 @provenance_options
@@ -120,6 +123,7 @@ def put_command(
     crlf: Crlf | None,
     replace: bool,
     copy_mode: str,
+    content_class: str | None,
     links: str,
     exclude: tuple[str, ...],
     exclude_junk: bool,
@@ -139,7 +143,11 @@ def put_command(
     provenance = Provenance(message, user, user_address)
     how: dict[str, Any] = {"replace": replace, "copy_mode": copy_mode, "links": links, "compare": True}
     how["exclude"] = globs_to_exclude(exclude, exclude_junk)
-    store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
+
+    def more(kind: str) -> dict[str, Any]:
+        return provenance.options(kind) | content_class_option(content_class, path, kind)
+
+    store = open_store(path, kind, layout, identifiers, ignore, more=more)
     count = None
     if listed is None:
         source = _source(sources)

@@ -13,6 +13,7 @@ import click
 from pressmark.cli.common.console import CallError, cause
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
+    CONTENT_CLASS,
     CREATED,
     IDENTIFIER,
     JSON,
@@ -21,6 +22,7 @@ from pressmark.cli.store.options import (
     STORE,
     Provenance,
     by_path,
+    content_class_option,
     creation_date,
     ocfl_root,
     open_store,
@@ -79,6 +81,7 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @click.option("--rename", "renamed", metavar="OLD=NEW", multiple=True, help="Rename a file; repeatable.")
 @click.option("--no-dedup", is_flag=True, help="Store added content even if the object already contains it.")
 @MODE
+@CONTENT_CLASS
 @LINKS
 @provenance_options
 @CREATED
@@ -97,6 +100,7 @@ def update_command(
     renamed: tuple[str, ...],
     no_dedup: bool,
     copy_mode: str,
+    content_class: str | None,
     links: str,
     message: str | None,
     user: str | None,
@@ -109,9 +113,12 @@ def update_command(
         raise CallError("missing option; specify --add, --remove or --rename")
     provenance = Provenance(message, user, user_address)
     add = _unique("--add", ((name, Path(file)) for text in added for name, file in _added(text)))
-    opened = open_store(
-        path, kind, layout, identifiers, more=lambda kind: provenance.options(kind) if kind == "ocfl" else {}
-    )
+
+    def more(kind: str) -> dict[str, Any]:
+        chosen = content_class_option(content_class, path, kind)
+        return provenance.options(kind) | chosen if kind == "ocfl" else chosen
+
+    opened = open_store(path, kind, layout, identifiers, more=more)
     store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
     rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
 

@@ -73,9 +73,10 @@ class FoundInventory(NamedTuple):
     data: bytes
 
 
-def _storage_at(root: bytes) -> Storage:
+def _storage_at(root: bytes, content_class: str | None = None) -> Storage:
     """Return the storage of a directory, or of an address in object storage, such as ``s3://bucket/prefix``.
 
+    :param content_class: storage class of new content
     :raises StoreError: the address is malformed, or botocore is not installed
     """
     if not is_address(root):
@@ -83,7 +84,8 @@ def _storage_at(root: bytes) -> Storage:
     from pressmark.buckets.address import open_bucket
     from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage  # slow to import
 
-    return RemoteStorage(*open_bucket(root))
+    bucket, prefix = open_bucket(root)
+    return RemoteStorage(bucket, prefix, content_class)
 
 
 def check_user(root: str | bytes, user: Mapping[str, str] | None) -> None:
@@ -93,6 +95,20 @@ def check_user(root: str | bytes, user: Mapping[str, str] | None) -> None:
     """
     if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
         raise StoreError(root, f"invalid user; specify a name and optionally an address ({option('user')})")
+
+
+def _check_class(root: bytes, name: str | None) -> None:
+    """Check the storage class of new content.
+
+    :raises StoreError: the storage has no classes, or the name is malformed
+    """
+    if name is None:
+        return
+    used = option("content_class")
+    if not is_address(root):
+        raise StoreError(root, f"{used} requires an OCFL storage root in object storage; omit it")
+    if not re.fullmatch("[A-Z0-9_]+", name):
+        raise StoreError(root, f"{used} {quoted(name)}: not a storage class; specify one such as DEEP_ARCHIVE")
 
 
 def _checked_options(
@@ -122,6 +138,8 @@ class StorageRoot(Store):
     :param content_paths: maps logical paths to content paths in new versions: extension 0011
     :param durable: flush each object before it appears; otherwise a power failure may leave empty files
     :param undeclared: also open a directory that declares no supported version, for :meth:`check`; it is not written to
+    :param content_class: in object storage, the storage class of the content of new versions, such as ``DEEP_ARCHIVE``;
+        inventories and declarations have the default of the bucket
     :param storage: where the files are; :data:`None` for the directory
     :ivar version: version of OCFL; the newest supported one if none is declared
     :ivar layout_is_given: whether the caller has specified the layout
@@ -144,11 +162,13 @@ class StorageRoot(Store):
         content_paths: Layout | str | None = None,
         durable: bool = True,
         undeclared: bool = False,
+        content_class: str | None = None,
         storage: Storage | None = None,
     ) -> None:
         self._root = encode_path(path, remote=True)
         self.root = os.fsdecode(self._root)
-        self.storage = storage or _storage_at(self._root)
+        _check_class(self._root, content_class)
+        self.storage = storage or _storage_at(self._root, content_class)
         content_paths = _checked_options(self._root, algorithm, user, content_paths)
         layout = as_layout(layout)
         self.layout = layout

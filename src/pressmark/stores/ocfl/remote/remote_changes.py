@@ -78,6 +78,8 @@ _IN_VERSION = re.compile(rb"v[0-9]+/")
 class RemoteChanges:
     """Changes of a root in a bucket; see :class:`pressmark.stores.ocfl.storage.Changes`.
 
+    :param content_class: storage class of content; :data:`None` for the default of the bucket
+
     Small files are copied to a temporary directory of this machine first, as into any store; large ones are sent while
     they are read.
     """
@@ -85,8 +87,9 @@ class RemoteChanges:
     together = REQUESTS
     alone = False
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, content_class: str | None = None) -> None:
         self._location = location
+        self._class = content_class
         self._bucket = location.bucket
         self._numbers = count()
         self._prepared: dict[bytes, Prepared] = {}
@@ -163,7 +166,7 @@ class RemoteChanges:
         if self._location.probed is None or not self._location.probed.completes:
             what = "the server ignores the condition of uploads in parts, so that files over 8 MiB can be overwritten"
             raise OSError(errno.EOPNOTSUPP, f"{what}; use another server", target)
-        upload = PartsUpload(self._bucket, self._key(prepared, path), self._parts, size)
+        upload = PartsUpload(self._bucket, self._key(prepared, path), self._parts, size, self._class)
         prepared.uploads[path] = upload
         os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))  # in its place, for those who look
         if isinstance(content, Content):
@@ -200,10 +203,13 @@ class RemoteChanges:
             with open(spooled, "rb") as file:
                 data = file.read()
             os.unlink(spooled)
+            # Inventories of versions are read more often than content.
+            storage_class = None if DECIDED.match(path) else self._class
             for other in other_names(path):
                 if other not in prepared.there:
                     with suppress(FileExistsError):
-                        self._bucket.put(self._key(prepared, other), data, digests=digests)
+                        key = self._key(prepared, other)
+                        self._bucket.put(key, data, digests=digests, storage_class=storage_class)
                         return Sent(other)
                 if self._is_same(prepared.path + b"/" + other, data, digests):
                     return Sent(other, True)

@@ -48,6 +48,7 @@ class RemoteStorage:
     """A storage root in a bucket.
 
     :param prefix: the beginning of its keys; empty, or with ``/`` at its end
+    :param content_class: storage class of new content; :data:`None` for the default of the bucket
     """
 
     # A listing has a thousand keys.
@@ -56,7 +57,8 @@ class RemoteStorage:
     first = 16
     has_links = False
 
-    def __init__(self, bucket: Bucket, prefix: bytes = b"") -> None:
+    def __init__(self, bucket: Bucket, prefix: bytes = b"", content_class: str | None = None) -> None:
+        self._content_class = content_class
         self.bucket = bucket
         self.prefix = prefix
         self.location = Location(bucket, prefix)
@@ -306,7 +308,7 @@ class RemoteStorage:
     def changes(self, durable: bool) -> RemoteChanges:
         from pressmark.stores.ocfl.remote.remote_changes import RemoteChanges  # not needed for reading
 
-        return RemoteChanges(self.location)
+        return RemoteChanges(self.location, self._content_class)
 
     @contextmanager
     def scratch(self) -> Iterator[bytes]:

@@ -252,10 +252,15 @@ class NextVersion:
     def _damaged(self, damaged: Mapping[str, Outcome]) -> Iterator[Problem]:
         """Yield a warning for each stored content that was not used in place of a new file."""
         for content, outcome in damaged.items():
+            path = self._path(encode_fs(content))
+            if outcome.kind == "archived":
+                what = f"{quoted(content)} has the digest of a new file, which was stored, too: {outcome.message}"
+                yield problem("content-archived", path, what)
+                continue
             kind = "content-missing" if outcome.kind == "missing" else "content-mismatch"
             why = outcome.message if outcome.digests is None else f"{next(iter(outcome.digests))} digest mismatch"
             what = f"{quoted(content)} has the digest of a new file, but is damaged: {why}; check the store"
-            yield problem(kind, self._path(encode_fs(content)), what, severity="warning")
+            yield problem(kind, path, what, severity="warning")
 
     def _refuse_mutable_head(self) -> None:
         """Refuse to add a version below the staged next version, which ocfl-java could not commit then.
