@@ -168,7 +168,6 @@ REFUSED = {
             (f"migrate scans {ROOT} --to ocfl --layout 0003 --ids X", "--ids"),
             ("bag create scans -o X", "--output"),
             ("bag validate X", "BAG"),
-            ("hash scans X", "PATH"),
             ("verify X", "MANIFEST"),
             ("map 0003 X", "FILE"),
         )

@@ -63,7 +63,7 @@ def test_a_file_without_a_digest(root: MemoryBucket, call: Call) -> None:  # noq
     keep(root, None)
     done = call("store", "check", ROOT, "--digests=stored")
     assert done.exit_code == 1
-    what = "the server keeps no sha512 digest of it; check it with --digests=read"
+    what = "the server keeps no sha512 digest of it; read it with --digests=read"
     assert done.stdout == f"error: content-unverified: {CONTENT.decode().removeprefix('root/')}: {what}\n"
     verdict, advice = done.stderr.splitlines()
     assert verdict == f"pressmark: {ROOT}: 1 object, 1 error; files: 1 unverified"
@@ -163,3 +163,125 @@ def test_content_that_is_archived(root: MemoryBucket, call: Call) -> None:  # no
     assert done.exit_code == 0
     what = "'v1/content/a.txt' has the digest of a new file, which was stored, too: the content is archived"
     assert what in done.stderr
+
+
+# --- hash and verify --------------------------------------------------------------------------------------------------
+
+SCANS = {"a.txt": b"a", "d/b c.txt": b"b", "d/junk.tmp": b"junk"}
+
+
+@pytest.fixture
+def scans(bucket: MemoryBucket) -> MemoryBucket:  # noqa: F811
+    """A bucket with some keys, whose digests the server keeps."""
+    for name, data in SCANS.items():
+        bucket.put(f"scans/{name}".encode(), data, digests={"sha512": hashlib.sha512(data).hexdigest()})
+    return bucket
+
+
+def lines(prefix: str = "", algorithm: str = "sha512") -> str:
+    return "".join(f"{hashlib.new(algorithm, data).hexdigest()}  {prefix}{name}\n" for name, data in SCANS.items())
+
+
+@pytest.mark.parametrize("option", [(), ("--digests",), ("--digests=read",), ("--digests=stored",)])
+def test_hash(scans: MemoryBucket, call: Call, option: tuple[str, ...]) -> None:
+    done = call("hash", "s3://books/scans", *option)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, lines("s3://books/scans/"), "")
+    done = call("hash", "s3://books/scans", "-o", "scans.sha512", *option)
+    size = "0 B" if option == ("--digests=stored",) else "6 B"
+    assert done.stderr == f"pressmark: scans.sha512: 3 files, {size}; sha512\n"
+    assert call("verify", "scans.sha512").exit_code == 0
+
+
+def test_hash_formats(scans: MemoryBucket, call: Call, tmp_path: Path) -> None:
+    """Keys beside files, in other formats, and without some."""
+    done = call("hash", "more.txt", "s3://books/scans", "-a", "md5,sha1", "--exclude", "*.tmp")
+    assert done.exit_code == 0
+    names = ["more.txt", "s3://books/scans/a.txt", "s3://books/scans/d/b c.txt"]
+    assert [line.partition("(")[2].partition(")")[0] for line in done.stdout.splitlines()[::2]] == names
+    assert "s3://books/scans/d/junk.tmp" in done.stderr
+    done = call("hash", "s3://books/scans/a.txt", "--format", "json")
+    record = json.loads(done.stdout)
+    assert (record["path"], record["size"]) == ("s3://books/scans/a.txt", 1)
+    assert record["mtime_ns"]
+
+
+def test_failed_keys(scans: MemoryBucket, call: Call) -> None:
+    """Each key that fails is one line; the others are hashed."""
+    scans._stored[b"scans/a.txt"] = scans._stored[b"scans/a.txt"]._replace(storage_class="GLACIER", digests={})
+    done = call("hash", "s3://books/scans")
+    assert (done.exit_code, done.stdout.count("\n")) == (1, 2)
+    what = "the content is archived; restore it from the archive before it is read"
+    assert done.stderr.splitlines()[0] == f"pressmark: s3://books/scans/a.txt: {what}"
+    done = call("hash", "s3://books/scans", "--digests=stored")
+    assert (done.exit_code, done.stdout.count("\n")) == (1, 2)
+    what = "the server keeps no sha512 digest of it; restore it from the archive, and read it with --digests=read"
+    assert done.stderr.splitlines()[0] == f"pressmark: s3://books/scans/a.txt: {what}"
+    done = call("hash", "s3://books/absent")
+    assert done.exit_code == 1
+    what = "no key has this address or is below it"
+    assert done.stderr == f"pressmark: s3://books/absent: {what}\npressmark: 1 of 1 file failed\n"
+
+
+@pytest.mark.parametrize("option", [(), ("--digests",), ("--digests=stored",)])
+def test_verify(scans: MemoryBucket, call: Call, tmp_path: Path, option: tuple[str, ...]) -> None:
+    (tmp_path / "SHA512SUMS").write_text(lines())
+    done = call("verify", "SHA512SUMS", "--root", "s3://books/scans", *option)
+    size = "0 B" if option == ("--digests=stored",) else "6 B"
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == f"pressmark: SHA512SUMS: 3 files, {size}: all ok\n"
+    scans._stored[b"scans/a.txt"] = scans._stored[b"scans/a.txt"]._replace(storage_class="GLACIER", digests={})
+    scans.delete([b"scans/d/b c.txt"])
+    scans.put(b"scans/new", b"")
+    done = call("verify", "SHA512SUMS", "--root", "s3://books/scans/", *option, "--exclude", "nothing")
+    assert done.exit_code == 1
+    first, *others = done.stdout.splitlines()
+    assert others == ["missing: d/b c.txt", "new: new"]
+    what = "the server keeps no sha512 digest" if option == ("--digests=stored",) else "the content is archived"
+    assert first.startswith(f"unreadable: a.txt: {what}")
+    done = call("verify", "SHA512SUMS", "--root", "s3://books/scans", "--json", "--exclude", "d", *option)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [(one["kind"], one["path"]) for one in found[:-1]]
+    unreadable = "unverified" if option == ("--digests=stored",) else "archived"
+    assert kinds == [(unreadable, "a.txt"), ("missing", "d/b c.txt"), ("excluded", "d"), ("new", "new")]
+    done = call("verify", "SHA512SUMS", "--root", "s3://books/none")
+    assert done.exit_code == 1
+    assert "no file found; names such as 'a.txt' are relative to --root s3://books/none" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("hash scans --digests=stored", "--digests: only for addresses such as s3://bucket/prefix; omit the option"),
+        (
+            "hash scans s3://books/x --digests",
+            "--digests: only for addresses such as s3://bucket/prefix; omit the option",
+        ),
+        ("hash s3://books/x --ledger l", "--ledger: not supported in object storage; omit the option"),
+        ("hash s3://books/x --workers 2", "--workers: not supported in object storage; omit the option"),
+        ("hash scans --region x", "--region: only for an address such as s3://bucket/prefix; omit the option"),
+        (
+            "hash s3://books/x -o s3://books/y",
+            "s3://books/y: object storage is not supported for --output; use a local path",
+        ),
+        (
+            "verify more.txt --digests=stored",
+            "--digests: only with an address such as --root s3://bucket/prefix; omit the option",
+        ),
+        (
+            "verify more.txt --root scans --digests",
+            "--digests: only with an address such as --root s3://bucket/prefix; omit the option",
+        ),
+        ("verify s3://books/x", "s3://books/x: object storage is not supported for MANIFEST; use a local path"),
+    ],
+)
+def test_refused(scans: MemoryBucket, call: Call, arguments: str, reason: str) -> None:
+    done = call(*arguments.split())
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"pressmark: {reason}\n")
+
+
+def test_a_malformed_address(scans: MemoryBucket, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "SHA512SUMS").write_text(lines())
+    for arguments in (["hash", "s3://books/a//b"], ["verify", "SHA512SUMS", "--root", "s3://books/a//b"]):
+        done = call(*arguments)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+        assert "the prefix has an empty part" in done.stderr

@@ -13,7 +13,7 @@ from pressmark.fs.names import decode_fs, encode_fs, is_inside
 if TYPE_CHECKING:
     from pressmark.buckets.s3 import S3Bucket
 
-__all__ = ["absolute", "is_address", "is_below", "open_bucket", "parse"]
+__all__ = ["absolute", "is_address", "is_below", "open_bucket", "parse", "parse_key"]
 
 SCHEME = b"s3://"
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
@@ -49,14 +49,7 @@ def parse(text: str | bytes) -> tuple[str, bytes]:
     :raises StoreError: the address is malformed
     """
     address = encode_fs(text)
-    if not address.startswith(SCHEME):
-        raise StoreError(decode_fs(address), "not an address in object storage, such as s3://bucket/prefix")
-    name, _, rest = address.removeprefix(SCHEME).partition(b"/")
-    bucket = decode_fs(name)
-    if not _NAME.fullmatch(bucket):
-        raise StoreError(
-            decode_fs(address), f"invalid bucket name {bucket!r}; use an address such as s3://bucket/prefix"
-        )
+    bucket, rest = _parts(address)
     prefix = rest.rstrip(b"/")
     reason = ""
     try:
@@ -70,6 +63,29 @@ def parse(text: str | bytes) -> tuple[str, bytes]:
     if reason:
         raise StoreError(decode_fs(address), reason)
     return bucket, prefix and prefix + b"/"
+
+
+def parse_key(text: str | bytes) -> tuple[str, bytes]:
+    """Return the bucket and the key of an address, whatever the parts of the key are.
+
+    :raises StoreError: the address is malformed
+    """
+    bucket, key = _parts(encode_fs(text))
+    if not key:
+        raise StoreError(decode_fs(encode_fs(text)), "the address of a bucket; specify that of a key in it")
+    return bucket, key
+
+
+def _parts(address: bytes) -> tuple[str, bytes]:
+    if not address.startswith(SCHEME):
+        raise StoreError(decode_fs(address), "not an address in object storage, such as s3://bucket/prefix")
+    name, _, rest = address.removeprefix(SCHEME).partition(b"/")
+    bucket = decode_fs(name)
+    if not _NAME.fullmatch(bucket):
+        raise StoreError(
+            decode_fs(address), f"invalid bucket name {bucket!r}; use an address such as s3://bucket/prefix"
+        )
+    return bucket, rest
 
 
 def open_bucket(

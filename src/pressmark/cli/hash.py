@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.object_storage import FILE_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
+    digests_option,
     exclude_options,
     globs_to_exclude,
     interruption_message,
@@ -27,12 +30,14 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
 from pressmark.fixity import FORMATS, Outcome
 from pressmark.fixity.manifests import block_lines
+from pressmark.fixity.outcomes import Fetched
 from pressmark.fixity.pool import hash_blocks
 from pressmark.fixity.tree import walk_files
 from pressmark.fs.beneath import open_regular
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
+    from pressmark.fixity.bucket_files import DigestSource
     from pressmark.jobs.chunks import Chunk
 
 __all__ = ["hash_command"]
@@ -55,8 +60,12 @@ EPILOG = """\
 \b
 More examples:
   pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash s3://books/scans --digests=stored -o scans.sha512
   pressmark hash files --exclude "*.tmp" --exclude-junk
   pressmark hash files --read sequential --threads 1
+
+In object storage, PATH is an address such as s3://bucket/prefix: the files are all keys below it, or the key itself. Up
+to 16 are read at a time, and the names of the output are addresses. --ledger and --workers are not supported.
 
 The files that the command writes are not hashed if they are below PATH: OUTPUT, LEDGER, and the files that stdout and
 stderr are redirected to.
@@ -79,8 +88,12 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
 
 @click.command("hash", cls=Command, help=HELP, epilog=EPILOG, short_help="Hash files and trees.")
 # A PATH that cannot be read is a failed file, not a usage error.
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE_OR_ADDRESS)
 @run_options
+@digests_option(
+    "In object storage: read the content (the default); or print the digests that the server has stored, without"
+    " reading the content. A file without them fails."
+)
 @click.option(
     "--format",
     "format_name",
@@ -99,6 +112,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     " failed; an interrupted run leaves it unchanged. If OUTPUT ends in .gz, it is compressed.",
 )
 @job_options
+@bucket_options
 def hash_command(
     paths: tuple[bytes, ...],
     algorithms: tuple[str, ...],
@@ -106,6 +120,7 @@ def hash_command(
     threads: int | None,
     read: str,
     progress: bool | None,
+    digests: DigestSource | None,
     format_name: str | None,
     links: str,
     exclude: tuple[str, ...],
@@ -119,16 +134,30 @@ def hash_command(
     if chosen == "coreutils" and len(names) > 1:
         raise CallError("--format coreutils supports one algorithm; use bsd or json for several")
     _refuse_same(output, paths)
+    in_storage = [path for path in paths if is_address(path)]
+    if digests is not None and len(in_storage) < len(paths):
+        raise CallError("--digests: only for addresses such as s3://bucket/prefix; omit the option")
     leave_out: set[tuple[int, int]] = set()
     globs = globs_to_exclude(exclude, exclude_junk)
 
-    def files(excluded: list[str | bytes] | None = None) -> Iterator[str | bytes | Outcome]:
+    def files(excluded: list[str | bytes] | None = None) -> Iterator[str | bytes | Fetched | Outcome]:
         for path in paths:
+            if path in in_storage:
+                from pressmark.fixity.bucket_files import KeyTree  # few runs are in object storage
+
+                yield from KeyTree(path, digests or "read").files(globs, excluded)
+                continue
             yield from walk_files(path, links=links, leave_out=leave_out, exclude=globs, once=True, excluded=excluded)
 
     with (
         open_ledger(ledger, names, paths) as journal,
-        Output(progress, path=output, data=True, interrupted=interruption_message(journal), paths=files) as lines,
+        Output(
+            progress,
+            path=output,
+            data=True,
+            interrupted=interruption_message(journal),
+            paths=None if in_storage else files,  # listing keys again costs requests
+        ) as lines,
     ):
         leave_out.update(output_files(output))
         if journal is not None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
+from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, Failure, one_line
 from pressmark.cli.common.files import open_source, refuse_missing
+from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
+    digests_option,
     exclude_options,
     globs_to_exclude,
     interruption_message,
@@ -30,6 +33,9 @@ from pressmark.cli.common.progress import format_bytes, format_count
 from pressmark.errors import quoted
 from pressmark.fixity import FORMATS, ManifestCheck, Verdict, check_manifest
 from pressmark.fixity.verification import MISSPELLED, respelled
+
+if TYPE_CHECKING:
+    from pressmark.fixity.bucket_files import DigestSource
 
 __all__ = ["verify_command"]
 
@@ -57,6 +63,11 @@ EPILOG = """\
 \b
 More examples:
   cd files && sha512sum * | pressmark verify - --json
+  pressmark verify SHA512SUMS --root s3://books/files --digests=stored
+
+In object storage, DIR is an address such as s3://bucket/prefix, and other keys below it are reported as new. Names in
+MANIFEST that are addresses themselves, as "pressmark hash s3://bucket/prefix" writes them, need no --root. A key is
+unreadable if it is archived, or with --digests=stored if the server keeps no digest of it. --ledger is not supported.
 
 --exclude: files in DIR with these names, and files in directories with these names, are not reported as new, but
 listed on stderr. Files in MANIFEST are verified in any case.
@@ -77,12 +88,16 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
 @click.option(
     "--root",
     metavar="DIR",
-    type=click.Path(path_type=bytes),
+    type=PATH_OR_ADDRESS,
     help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. The names"
     ' that "pressmark hash PATH" writes begin with PATH; for such names, DIR is the directory in which it ran.'
     " Default: the current directory, without a search for new files.",
 )
 @run_options
+@digests_option(
+    "With an address as DIR: read the content (the default); or use the digests that the server has stored, without"
+    " reading the content. A file without them is unreadable."
+)
 @click.option(
     "--format",
     "format_name",
@@ -101,6 +116,7 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
 )
 @exclude_options
 @json_option("problem")
+@bucket_options
 def verify_command(
     manifest: str,
     root: bytes | None,
@@ -109,6 +125,7 @@ def verify_command(
     threads: int | None,
     read: str,
     progress: bool | None,
+    digests: DigestSource | None,
     format_name: str | None,
     links: str,
     ignore_missing: bool,
@@ -118,7 +135,10 @@ def verify_command(
 ) -> int:
     """Check files against a manifest."""
     _refuse_directory(manifest)
-    if root is not None:
+    in_storage = root is not None and is_address(root)
+    if digests is not None and not in_storage:
+        raise CallError("--digests: only with an address such as --root s3://bucket/prefix; omit the option")
+    if root is not None and not in_storage:
         refuse_missing([root], directories=True)
     globs = globs_to_exclude(exclude, exclude_junk)
     counts: Counter[str] = Counter()
@@ -142,7 +162,12 @@ def verify_command(
         leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
         with (
             open_ledger(ledger, used, [os.fsencode(manifest), root or b""]) as journal,
-            Output(progress, as_json=as_json, interrupted=interruption_message(journal), paths=check.paths) as output,
+            Output(
+                progress,
+                as_json=as_json,
+                interrupted=interruption_message(journal),
+                paths=None if in_storage else check.paths,
+            ) as output,
         ):
             leave_out.update(output_files())
             if journal is not None:
@@ -184,6 +209,7 @@ def verify_command(
                 leave_out=leave_out,
                 exclude=globs,
                 excluded=excluded,
+                digests=digests or "read",
             ):
                 report_excluded()
                 report_doubt()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pressmark.fs.file_errors import message_of
@@ -13,6 +13,7 @@ __all__ = [
     "NOT_WRITTEN",
     "PROGRESS_EVERY",
     "Content",
+    "Fetched",
     "FileRange",
     "Outcome",
     "Readable",
@@ -94,6 +95,23 @@ class Readable(Protocol):
     """A file that is open in binary mode, such as an upload or :class:`io.BytesIO`."""
 
     def read(self, size: int, /) -> bytes: ...
+
+
+class Fetched:
+    """A file that is not on this computer, as a source to hash; many are fetched at a time.
+
+    :ivar path: the path of its outcome
+    """
+
+    path: bytes
+
+    def outcome(self, names: Sequence[str], on_bytes: Callable[[int], object]) -> Outcome:
+        """Fetch the file, and return its outcome.
+
+        :param names: official names of the algorithms
+        :param on_bytes: called with the size of each block; it may raise to end the call
+        """
+        raise NotImplementedError
 
 
 class Content:

@@ -17,7 +17,7 @@ from contextlib import closing
 from itertools import islice
 from queue import SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import algorithm_names, implementation
@@ -32,12 +32,12 @@ from pressmark.fixity.hasher import (
     transfer_content,
     transfer_range,
 )
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, FileRange, Outcome, not_written
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Fetched, FileRange, Outcome, not_written
 from pressmark.fixity.scheduling import SMALL, plan
 from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
 from pressmark.progress_event import Progress, ProgressEvent
-from pressmark.threads import Cancelled, resolve_threads, started
+from pressmark.threads import Cancelled, Threads, resolve_threads, started
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -49,11 +49,13 @@ LOOK_AHEAD = 4096  # files
 BATCH = 512  # files taken from the input together
 # Files in a block: many, as each block is a few calls of Python, but few where all threads have no block otherwise.
 BLOCK, LEAST = 128, 16
+# Files that are not on this computer and are fetched at a time, and seconds to wait for them at the end of a run.
+FETCHES, PATIENCE = 16, 0.5
 # Up to this amount of work, no thread is started: in bytes, where opening a file counts as this many, because it may be
 # on a network.
 LITTLE, OPENING = 1 << 18, 1 << 14
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Source = Path | Content | Outcome
+Source = Path | Content | Fetched | Outcome
 Item = Source | FileRange
 Key = TypeVar("Key")
 Task = tuple[Any, Item] | tuple[Any, Item, bytes]  # key, source, and the path of its copy
@@ -76,7 +78,8 @@ def hash_tasks(
 
     The other parameters and the errors are those of :func:`hash_files`.
 
-    :param tasks: pairs of a key, which can be anything, and a file, a :class:`Content` or an :class:`Outcome`
+    :param tasks: pairs of a key, which can be anything, and a file (no address in object storage), a
+        :class:`Content` or an :class:`Outcome`
     """
     run = _run(algorithms, threads, progress, links, read, ledger, beneath)
     return run.outcomes(tasks)
@@ -92,14 +95,15 @@ def hash_files(
     read: str = "parallel",
     ledger: Ledger | None = None,
     beneath: Directory | None = None,
+    digests: Literal["read", "stored"] = "read",
 ) -> Iterator[Outcome]:
     """Hash files, each read once, and yield their outcomes lazily, in the order of ``paths``.
 
     A file that fails is an outcome without digests and does not stop the others. Memory use is constant: a few thousand
     paths are read ahead, and files are read in blocks.
 
-    :param paths: the files; an :class:`Outcome` among them, for example from :func:`~pressmark.fixity.tree.walk`, is
-        yielded in its position
+    :param paths: the files, or addresses of keys in object storage, such as ``s3://bucket/key``; an :class:`Outcome`
+        among them, for example from :func:`~pressmark.fixity.tree.walk`, is yielded in its position
     :param algorithms: names accepted by :func:`~pressmark.fixity.algorithms.algorithm_name`
     :param threads: number of threads; :data:`None` for one per core
     :param progress: changed in the iterating thread
@@ -110,10 +114,15 @@ def hash_files(
         outside of it is opened, even if directories are replaced meanwhile (not guaranteed on Windows), and no symbolic
         link is followed: a link, or a path through one, is a failure of kind ``link``. Absolute paths, paths with
         ``..`` and paths that do not end with a file name are failures of kind ``bad-name``
+    :param digests: of keys in object storage: ``"read"`` the content, up to 16 at a time, or use those that are
+        ``"stored"`` by the server, without reading the content; where it keeps none, as for every file, the outcome is
+        a failure of kind ``unverified``
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is invalid
     """
-    tasks = ((None, path) for path in paths)
+    from pressmark.fixity.bucket_files import sources  # commands that are fast do not need it
+
+    tasks = ((None, path) for path in sources(paths, digests, beneath))
     return _without_keys(
         hash_tasks(tasks, algorithms, threads, progress, links=links, read=read, ledger=ledger, beneath=beneath)
     )
@@ -126,7 +135,7 @@ def _without_keys(found: Generator[tuple[Any, Outcome], None, None]) -> Generato
 
 
 def hash_blocks(
-    paths: Iterable[Path | Outcome],
+    paths: Iterable[Path | Fetched | Outcome],
     algorithms: Iterable[str] | str,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -198,12 +207,14 @@ def _path(item: Item) -> str:
         return ""
     if isinstance(item, Content):
         return os.fsdecode(item.name)
+    if isinstance(item, Fetched):
+        return os.fsdecode(item.path)
     return item.path if isinstance(item, Outcome) else os.fsdecode(item)
 
 
 def _encoded(item: Item, path: str) -> Any:
     """Return ``path`` as bytes; as an empty path if it is invalid, or the item is no file."""
-    if isinstance(item, (Content, Outcome)):
+    if isinstance(item, (Content, Fetched, Outcome)):
         return b""  # the kernel leaves empty paths, which are examined here
     try:
         return item if isinstance(item, FileRange) else os.fsencode(path)
@@ -362,6 +373,7 @@ class Run:
         self._in_blocks = self._lanes_too and source is None and not (ledger and ledger.records)
         self._opener = options.opener()
         # Of the workers that have begun; those that begin later find the engine closed.
+        self._fetching: Threads | None = None
         self._begun: list[int] = []
         self._ended: SimpleQueue[None] = SimpleQueue()
 
@@ -411,6 +423,8 @@ class Run:
         finally:
             self._engine.close()
             self._opener.close()
+            if self._fetching is not None:
+                self._fetching.__exit__(None if join else GeneratorExit)
             if join:
                 for worker in workers:
                     worker.join()
@@ -460,6 +474,9 @@ class Run:
         settled: list[Outcome] = []
         for index, size in files:
             given, path = batch.given[index], batch.paths[index]
+            if isinstance(given, Fetched):
+                self._fetch(number * BLOCK + index, given)
+                continue
             if size >= 0 or isinstance(given, FileRange):
                 batch.sizes[index] = given.size if isinstance(given, FileRange) else size
                 continue
@@ -546,11 +563,12 @@ class Run:
                 outcome = result[0] if len(result) == 1 else self._failure(batch, index, *result)
             batch.outcomes[index] = outcome
             batch.unfinished -= 1
-            self._queued_bytes -= batch.sizes[index]
+            self._queued_bytes -= batch.sizes.get(index, 0)
             found.append(outcome)
         # Before the callbacks, which may end the run: finished files must not be read again.
         if self._ledger is not None and any(outcome.ok for outcome in found):
-            self._ledger.append(outcome for outcome in found if outcome.ok)
+            # A file that was fetched has no inode.
+            self._ledger.append(outcome for outcome in found if outcome.ok and outcome.inode is not None)
         self._count(found)
         for number, files in left:
             self._examine(number, files)
@@ -638,6 +656,22 @@ class Run:
             return transfer(path, self._names, self._options, opener, threads, self._add_bytes, copy=copy)
         finally:
             engine.unlock_reading()
+
+    def _fetch(self, ticket: int, file: Fetched) -> None:
+        """Let another thread fetch a file."""
+        if self._fetching is None:
+            count = 1 if self._sequential else FETCHES
+            self._fetching = Threads(count, "pressmark-fetch", patience=PATIENCE)
+        self._jobs += 1
+        self._fetching.submit(self._fetch_now, ticket, file)
+
+    def _fetch_now(self, ticket: int, file: Fetched) -> None:
+        try:
+            self._engine.finish(ticket, file.outcome(self._names, self._add_bytes))
+        except Cancelled:
+            return
+        except BaseException as error:
+            self._engine.finish(-1, error)
 
     def _add_bytes(self, size: int) -> None:
         if self._engine.closed():

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, cast
 
+from pressmark.buckets.address import is_address
 from pressmark.fixity.hasher import OpenOptions, error_outcome
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.beneath import Directory
@@ -30,7 +31,8 @@ def walk(
     cannot be read, an :class:`Outcome` is yielded: inaccessible directories, named pipes, sockets, devices, and links
     to a parent directory.
 
-    :param root: the top directory; paths begin with it, and are :class:`str` as :func:`os.fsdecode` returns them
+    :param root: the top directory, or an address in object storage, such as ``s3://bucket/prefix``, whose keys are in
+        the order of their bytes; paths begin with it, and are :class:`str` as :func:`os.fsdecode` returns them
     :param links: ``"follow"`` symbolic links to files and directories, ``"skip"`` them, or ``"refuse"`` them with an
         outcome for each; ``root`` itself is followed unless links are refused
     :param leave_out: device and inode of files to skip, such as the output and the ledger of the run
@@ -44,6 +46,8 @@ def walk(
         yielded; with ``once`` also that of each link that is not followed
     :raises ValueError: an argument is invalid
     """
+    if beneath is None and is_address(os.fspath(root)):
+        return _addresses(os.fspath(root), exclude, excluded)
     # A string as root makes strings of all paths.
     return cast(
         "Iterator[str | Outcome]",
@@ -57,6 +61,20 @@ def walk(
             excluded=excluded,
         ),
     )
+
+
+def _addresses(root: str | bytes, exclude: Sequence[str] | str, excluded: list[str] | None) -> Iterator[str | Outcome]:
+    """Yield the addresses of keys; see :class:`pressmark.fixity.bucket_files.KeyTree`."""
+    from pressmark.fixity.bucket_files import KeyTree  # few walks are in object storage
+
+    left_out: list[bytes] = []
+    for one in KeyTree(root).files(exclude, left_out):
+        if excluded is not None:
+            excluded.extend(map(os.fsdecode, left_out))
+        left_out.clear()
+        yield one if isinstance(one, Outcome) else os.fsdecode(one.path)
+    if excluded is not None:
+        excluded.extend(map(os.fsdecode, left_out))
 
 
 def walk_files(

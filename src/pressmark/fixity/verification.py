@@ -12,12 +12,13 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import groupby
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, cast
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import quoted, short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
 from pressmark.fixity.manifest_reader import ManifestEntry, ManifestReader
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import Fetched, Outcome
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk_files
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
@@ -76,18 +77,22 @@ def verify(
     leave_out: Collection[tuple[int, int]] = (),
     exclude: Sequence[str] | str = (),
     excluded: list[str] | None = None,
+    digests: Literal["read", "stored"] = "read",
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict for each file, in order; then a verdict for each new file.
 
     :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`. A file
         whose entry has no digests is not verified, but it is not new
-    :param root: directory that names are relative to and that is searched for new files; by default names are relative
-        to the current directory, and new files are not searched
+    :param root: directory that names are relative to and that is searched for new files, or an address in object
+        storage, such as ``s3://bucket/prefix``; by default names are relative to the current directory, or are
+        addresses, and new files are not searched
     :param links: ``"follow"`` or ``"refuse"`` symbolic links, also those in the directories of a name, or ``"skip"``
         those that the manifest does not list: they are not new; ``root`` itself is followed
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
     :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``excluded``;
         files in the manifest are verified even if their names match
+    :param digests: with an address as root: ``"read"`` the content, or use the digests that are ``"stored"`` by the
+        server, without reading it; a key without them is unreadable, of kind ``unverified``
     :raises AlgorithmError: an algorithm is not available
     :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
     :raises ValueError: an argument is invalid
@@ -97,22 +102,45 @@ def verify(
     if links not in ("follow", "skip", "refuse"):
         raise ValueError(f"links={links!r}: expected follow, skip or refuse")
     base = None if root is None else os.fsencode(root)
+    is_remote = base is not None and is_address(base)
+    if digests not in ("read", "stored") or (digests == "stored" and not is_remote):
+        raise ValueError(f"digests={digests!r}: expected read, or with an address as root stored")
     opened = "refuse" if links == "refuse" else "follow"
-    known: _Known | None = None
-    if base is not None:
+    known: _Known | _PathSet | None = None
+    key_at: Callable[[bytes], Fetched | Outcome] | None = None
+    if base is not None and is_remote:
+        from pressmark.fixity.bucket_files import KeyTree  # few files are in object storage
+
+        tree = KeyTree(base, digests)
+        others: Callable[..., Iterator[str | bytes | Fetched | Outcome]] = partial(tree.files, exclude)
+        known, key_at = _PathSet(), tree.file
+        known.add(base.rstrip(b"/"))  # of which there is an outcome, if nothing is there
+    elif base is not None:
         others = partial(walk_files, base, links=links, leave_out=leave_out, exclude=exclude, once=True)
         known = _Known(base, links != "refuse")
     # All names are opened from here, so that none leads through a link.
     top = real = None
     together = ProgressOfCalls(progress, ProgressEvent())
     with ExitStack() as stack:
-        if links == "refuse" and HAS_DESCRIPTORS:
+        if links == "refuse" and HAS_DESCRIPTORS and not is_remote:
             top = stack.enter_context(open_directory(os.sep))
             real = os.path.realpath(base or b".")
 
-        def listed() -> Iterator[tuple[ManifestEntry, bytes]]:
+        def listed() -> Iterator[tuple[ManifestEntry, bytes | Fetched | Outcome]]:
+            nonlocal key_at
             for entry in entries:
                 name = os.fsencode(entry.path)
+                if base is None and key_at is None and is_address(name):
+                    from pressmark.fixity.bucket_files import keys_at
+
+                    key_at = keys_at()
+                if key_at is not None and (is_remote or is_address(name)):
+                    key = key_at(name)
+                    if known is not None and isinstance(key, Fetched):
+                        known.add(key.path)
+                    if entry.digests:
+                        yield entry, key
+                    continue
                 path = name if base is None else os.path.join(base, name)
                 if known is not None:
                     known.add(path)
@@ -224,6 +252,7 @@ class ManifestCheck:
         leave_out: Collection[tuple[int, int]] = (),
         exclude: Sequence[str] | str = (),
         excluded: list[str] | None = None,
+        digests: Literal["read", "stored"] = "read",
     ) -> Iterator[Verdict]:
         """Verify the files as :func:`verify` does, which has the same parameters.
 
@@ -246,6 +275,7 @@ class ManifestCheck:
             leave_out=leave_out,
             exclude=exclude,
             excluded=excluded,
+            digests=digests,
         )
         for verdict in verdicts:
             if differing is not None and verdict.state in ("ok", "changed"):
@@ -258,7 +288,12 @@ class ManifestCheck:
             self.is_doubtful = True
 
     def first_missing(self) -> str | None:
-        """Return the first name if none of the files exists; otherwise, or for an empty list, :data:`None`."""
+        """Return the first name if none of the files exists; otherwise, or for an empty list, :data:`None`.
+
+        Keys in object storage are not looked for.
+        """
+        if self._root is not None and is_address(self._root):
+            return None
         first = None
         for entry in self._entries():
             first = entry.path if first is None else first
@@ -419,8 +454,8 @@ def respelled(name: str, base: str | bytes | os.PathLike[str] | None = None) -> 
 
 def _new(
     base: bytes,
-    walked: Callable[..., Iterator[str | bytes | Outcome]],
-    known: _Known,
+    walked: Callable[..., Iterator[str | bytes | Fetched | Outcome]],
+    known: _Known | _PathSet,
     excluded: list[str] | None,
 ) -> Iterator[Verdict]:
     left_out: list[bytes] = []
@@ -432,10 +467,11 @@ def _new(
 
     for item in walked(excluded=left_out):
         report()
-        path = os.fsencode(item.path if isinstance(item, Outcome) else item)
+        path = os.fsencode(item.path if isinstance(item, Outcome | Fetched) else item)
         if path in known:
             continue
-        name = os.fsdecode(os.path.relpath(path, base))
+        is_key = isinstance(item, Fetched)
+        name = os.fsdecode(path.removeprefix(base.rstrip(b"/") + b"/") if is_key else os.path.relpath(path, base))
         if isinstance(item, Outcome):
             yield Verdict(name, "unreadable", kind=str(item.kind), message=item.message)
         else:

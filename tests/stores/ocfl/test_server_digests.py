@@ -111,7 +111,7 @@ def test_files_without_a_usable_digest(bucket: MemoryBucket) -> None:
     report = check(bucket, digests="stored")
     assert not report.ok
     assert {(one.kind, one.severity) for one in report.problems} == {("content-unverified", "error")}
-    what = "the server keeps no sha512 digest of it; check it with digests='read'"
+    what = "the server keeps no sha512 digest of it; read it with digests='read'"
     assert {one.message for one in report.problems} == {what}
     assert methods(report) == {"stored": 4, "unverified": 2}
 
@@ -148,7 +148,7 @@ def test_archived_files(bucket: MemoryBucket, digests: Any) -> None:
         store_as(bucket, key, data, "DEEP_ARCHIVE")
         [found] = check(bucket, digests="stored").problems
         assert found.kind == "content-unverified"
-        assert found.message.endswith("; restore it from the archive, and check it with digests='read'")
+        assert found.message.endswith("; restore it from the archive, and read it with digests='read'")
     else:
         assert (report.ok, report.errors, methods(report)) == (False, [], {"read": 5, "unverified": 1})
         [found] = report.problems
@@ -206,7 +206,7 @@ def test_the_rest_of_a_report(bucket: MemoryBucket, tmp_path: Path) -> None:
     report = check(bucket, digests_from=os.fsencode(path))
     assert methods(report) == {"report": 1, "unverified": 5}
     assert {one.message for one in report.problems} == {
-        "the report does not list it; check it with digests='read'",
+        "the report does not list it; read it with digests='read'",
     }
 
 
@@ -221,7 +221,7 @@ def test_the_rest_of_a_report(bucket: MemoryBucket, tmp_path: Path) -> None:
 )
 def test_rows_that_do_not_count(bucket: MemoryBucket, tmp_path: Path, other: dict[str, str], why: str) -> None:
     report = check(bucket, digests_from=report_of(bucket, tmp_path / "report.csv", **other))
-    assert {one.message for one in report.problems} == {f"{why}; check it with digests='read'"}
+    assert {one.message for one in report.problems} == {f"{why}; read it with digests='read'"}
     assert methods(report) == {"unverified": 6}
 
 

@@ -12,7 +12,7 @@ from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError
 from pressmark.errors import quoted
 
-__all__ = ["PATH_OR_ADDRESS", "STORE_OR_ADDRESS", "bucket_options", "check_addresses"]
+__all__ = ["FILE_OR_ADDRESS", "PATH_OR_ADDRESS", "STORE_OR_ADDRESS", "bucket_options", "check_addresses"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -23,13 +23,15 @@ class _Address(click.Path):
     :param workers: whether the command uses several processes for an address, too
     """
 
-    def __init__(self, path_type: type | None = None, *, workers: bool = False) -> None:
-        super().__init__(path_type=path_type)
+    def __init__(self, *, workers: bool = False, **options: Any) -> None:
+        super().__init__(**options)
         self.workers = workers
 
 
 #: The type of an argument that may be an address.
-PATH_OR_ADDRESS = _Address(bytes)
+PATH_OR_ADDRESS = _Address(path_type=bytes)
+#: The same; a path that cannot be read is a failed file.
+FILE_OR_ADDRESS = _Address(readable=False, path_type=bytes)
 #: The same of a migration.
 STORE_OR_ADDRESS = _Address(workers=True)
 
@@ -39,7 +41,7 @@ _VARIABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "--s3-profile": ("AWS_PROFILE", ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")),
     "--region": ("AWS_DEFAULT_REGION", ()),
 }
-_NO_WORKERS = ("workers", "dask")
+_LOCAL_ONLY = ("workers", "dask", "ledger")
 # Copies that share disk blocks with their sources.
 _SHARING = ("reflink", "hardlink")
 
@@ -116,7 +118,7 @@ def _check_options(context: click.Context, address: str, workers: bool) -> None:
     if values.get("kind") not in (None, "ocfl"):
         what = f"a store of kind {values['kind']} is not supported in object storage"
         raise CallError(f"{address}: {what}; use an OCFL storage root (ocfl), or a local directory")
-    for name in () if workers else _NO_WORKERS:
+    for name in () if workers else _LOCAL_ONLY:
         if values.get(name) is not None:
             raise CallError(f"--{name}: not supported in object storage; omit the option")
     if values.get("copy_mode") in _SHARING:

@@ -17,7 +17,7 @@ from pressmark.errors import quoted
 from pressmark.progress_event import EventListener, ProgressEvent
 
 if TYPE_CHECKING:
-    from pressmark.fixity import Outcome
+    from pressmark.fixity.outcomes import Fetched, Outcome
     from pressmark.reports import Problem, Report
 
 __all__ = ["Output"]
@@ -69,7 +69,7 @@ class Output:
         source: InputStream | None = None,
         interrupted: str | Callable[[], str] = "interrupted",
         stages: Mapping[str, str | tuple[str, str]] | None = None,
-        paths: Callable[[], Iterable[str | bytes | Outcome]] | None = None,
+        paths: Callable[[], Iterable[str | bytes | Fetched | Outcome]] | None = None,
         count: Callable[[], Iterable[int]] | None = None,
     ) -> None:
         self.as_json = as_json

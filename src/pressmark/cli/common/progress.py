@@ -21,7 +21,7 @@ from pressmark.threads import started
 
 if TYPE_CHECKING:
     from pressmark.cli.common.display import Display
-    from pressmark.fixity import Outcome
+    from pressmark.fixity.outcomes import Fetched, Outcome
 
 __all__ = [
     "ProgressMode",
@@ -134,7 +134,7 @@ class Reporter:
         noun: str = "file",
         stages: Mapping[str, str | tuple[str, str]] | None = None,
         *,
-        paths: Callable[[], Iterable[str | bytes | Outcome]] | None = None,
+        paths: Callable[[], Iterable[str | bytes | Fetched | Outcome]] | None = None,
         count: Callable[[], Iterable[int]] | None = None,
         on_pause: Callable[[], object] = lambda: None,
     ) -> None:
@@ -391,7 +391,7 @@ class _Sum:
         self.total = total
 
 
-def _sizes(paths: Iterable[str | bytes | Outcome]) -> Iterator[int]:
+def _sizes(paths: Iterable[str | bytes | Fetched | Outcome]) -> Iterator[int]:
     """Yield the size of each file; an error is reported by the run."""
     for path in paths:
         if isinstance(path, (str, bytes)):
