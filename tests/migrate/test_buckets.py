@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pressmark import migrate, stores
-from pressmark.buckets import remote_file, upload
+from pressmark.buckets import remote_content, upload
 from pressmark.buckets.address import parse
 from pressmark.buckets.bucket import KeyStatus, Part
 from pressmark.buckets.memory import MemoryBucket
@@ -80,7 +80,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setattr(upload, "MIN_PART", 100)
         monkeypatch.setattr(remote_changes, "PART", 100)
         monkeypatch.setattr(prepared, "PART", 100)
-        monkeypatch.setattr(remote_file, "SMALL", 100)
+        monkeypatch.setattr(remote_content, "SMALL", 100)
     return str(request.param)
 
 

@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
 
-from pressmark.bagit.bag_directory import BagFiles
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing
 from pressmark.bagit.changes import with_stages
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import KEEP
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
@@ -71,26 +72,15 @@ class Bag(BagTags):
     @classmethod
     def open(cls, path: Path) -> Bag:
         """Open the bag in a directory or an archive: see :func:`pressmark.bagit.open`."""
-        if os.path.isfile(path):
-            # Most bags are directories.
-            from pressmark.bagit.archive.check import opened_bag
-            from pressmark.bagit.archive.reader import is_archive
-
-            if is_archive(path):
-                with opened_bag(os.fsencode(path)) as base:
-                    return cls.read(base)
-        return super().open(path)
+        with _opened_files(os.fsencode(path)) as base:
+            return cls.read(base)
 
     def files(self) -> AbstractContextManager[BagFiles]:
         """Open the files of the bag; an archive is read to its end.
 
         :raises BagError: the bag does not exist any more
         """
-        if not os.path.isfile(self.path):
-            return super().files()
-        from pressmark.bagit.archive.check import opened_bag
-
-        return opened_bag(os.fsencode(self.path))
+        return _opened_files(os.fsencode(self.path))
 
     @property
     def entries(self) -> dict[str, dict[str, str]]:
@@ -232,7 +222,7 @@ class Bag(BagTags):
 
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""
-        if not os.path.isfile(self.path):
+        if not _is_file(os.fsencode(self.path)):
             return profile.check(self)
         from pressmark.bagit.archive.reader import MEDIA_TYPES, open_archive
 
@@ -240,10 +230,36 @@ class Bag(BagTags):
             return profile.check(self, MEDIA_TYPES[archive.format])
 
 
+def _is_file(path: bytes) -> bool:
+    """Return whether a path leads to a file, or an address to a single key."""
+    if not is_address(path):
+        return os.path.isfile(path)
+    from pressmark.bagit.remote.bag_in_bucket import is_key  # most bags are local
+
+    return is_key(path)
+
+
+def _opened_files(path: bytes) -> AbstractContextManager[BagFiles]:
+    """Open the files of the bag in a directory or an archive."""
+    if _is_file(path):
+        # Most bags are directories.
+        from pressmark.bagit.archive.check import opened_bag
+        from pressmark.bagit.archive.reader import is_archive
+
+        if is_address(path) or is_archive(path):
+            return opened_bag(path)
+    elif is_address(path):
+        from pressmark.bagit.remote.bag_in_bucket import open_tree
+
+        return open_tree(path)
+    return BagDirectory(path)
+
+
 def open(path: Path) -> Bag:
     """Open the bag in a directory or an archive. The payload is not verified.
 
-    :param path: the base directory, or a zip, tar or compressed tar file. A compressed file is decompressed to its end
+    :param path: the base directory, or a zip, tar or compressed tar file, or the address of either in object storage,
+        such as ``s3://bucket/bag``. A compressed file is decompressed to its end
     :raises BagError: the path does not exist, is no bag, or contains an unreadable tag file
     """
     return Bag.open(path)

@@ -39,6 +39,7 @@ __all__ = [
     "Match",
     "Reading",
     "ResolvedPath",
+    "VerifiableFiles",
     "open_tag_file",
 ]
 
@@ -172,6 +173,15 @@ class BagFiles(BaseDirectory, Protocol):
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
         """Return the error of opening a file for reading; :data:`None` if it is readable."""
+
+
+class VerifiableFiles(BagFiles, Protocol):
+    """The files of a bag that can be read for their digests."""
+
+    def digests(
+        self, matches: Iterator[Match], algorithms: tuple[str, ...], reading: Reading
+    ) -> Iterator[tuple[Match, Outcome]]:
+        """Yield each file with the outcome of reading it, in order."""
 
 
 class BagDirectory:

@@ -172,6 +172,8 @@ KINDS = Kinds(
         "archive-junk": Kind(
             WARNING, "", "archive contains files that an operating system added beside the bag, such as ._*"
         ),
+        "key-unusable": Kind(ERROR, "", "key in object storage that cannot be a file"),
+        "key-directory": Kind(WARNING, "", "key in object storage that marks a directory, and is not a file"),
         "archive-unterminated": Kind(
             WARNING, "", "tar file does not end with two blocks of zeros; the manifests show whether files are missing"
         ),
@@ -283,6 +285,8 @@ REMEDIES = {
     "archive-limit": "unpack the archive if you trust it, and validate the directory",
     "archive-extra": "none required; make sure that the archive is not truncated or extended",
     "archive-junk": "none required; unpacking leaves them out",
+    "key-unusable": "move the content to a key whose parts are names of files",
+    "key-directory": "none required; other programs may download the key as an empty file",
     "archive-unterminated": "none required; without a tag manifest, make sure that no tag files are missing",
     "change-unfinished": "run the interrupted command again",
 }

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pressmark.buckets.bucket import MAX_KEY
+from pressmark.buckets.bucket import MAX_KEY, Bucket
 from pressmark.errors import StoreError
 from pressmark.fs.names import decode_fs, encode_fs, is_inside
 
 if TYPE_CHECKING:
     from pressmark.buckets.s3 import S3Bucket
 
-__all__ = ["absolute", "is_address", "is_below", "open_bucket", "parse", "parse_key"]
+__all__ = ["absolute", "find_key", "is_address", "is_below", "open_bucket", "parse", "parse_key"]
 
 SCHEME = b"s3://"
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
@@ -101,3 +102,21 @@ def open_bucket(
 
     name, prefix = parse(address)
     return S3Bucket(name, endpoint=endpoint, profile=profile, region=region), prefix
+
+
+def find_key(address: str | bytes) -> tuple[Bucket, bytes]:
+    """Return the bucket and the key of an address, which ends without ``/``; addresses of a bucket share connections.
+
+    :param address: such as ``s3://bucket/key``; for ``s3://bucket``, the key is empty
+    :raises StoreError: the address or a setting is malformed, or boto3 is not installed
+    """
+    name, prefix = parse(address)
+    settings = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
+    return _shared(name, settings), prefix[:-1]
+
+
+@lru_cache(8)
+def _shared(name: str, _settings: frozenset[tuple[str, str]]) -> Bucket:
+    from pressmark.buckets.s3 import S3Bucket
+
+    return S3Bucket(name)

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 __all__ = [
     *(
         "ANY",
+        "ARCHIVED",
         "ARCHIVES",
         "DIGESTS",
         "MAX_KEY",
@@ -37,8 +38,10 @@ NEW, ANY = "new", "any"
 MAX_KEY, MIN_PART, MAX_PARTS = 1024, 5 << 20, 10_000
 #: The digests of content that servers can keep, the longest first.
 DIGESTS = ("sha512", "sha256", "sha1", "md5")
-#: The storage classes whose content must be restored before it can be read.
+#: Storage classes whose content must be restored before it can be read.
 ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
+#: Why the content of an archived key cannot be read.
+ARCHIVED = "the content is archived; restore it from the archive before it is read"
 
 
 class KeyChangedError(OSError):
@@ -52,7 +55,7 @@ class ArchivedError(OSError):
     """The content of a key is archived."""
 
     def __init__(self, key: bytes) -> None:
-        super().__init__(errno.EIO, "the content is archived; restore it from the archive before it is read", key)
+        super().__init__(errno.EIO, ARCHIVED, key)
 
 
 def key_text(key: bytes) -> str:

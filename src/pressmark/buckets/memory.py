@@ -67,6 +67,7 @@ class MemoryBucket:
         is what a lost request and a lost answer look like
     :param clock: the server's clock
     :ivar keys: the content by key
+    :ivar archived: keys whose content cannot be read before it is restored
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class MemoryBucket:
         self.accepted = {"sha512", "sha256"}
         self.requests = self.sent = self.received = 0
         self.on_request = on_request
+        self.archived: set[bytes] = set()
         self._clock = clock
         self._stored: dict[bytes, _Stored] = {}
         self._uploads: dict[str, _Uploading] = {}
@@ -136,14 +138,15 @@ class MemoryBucket:
 
     def head(self, key: bytes) -> KeyStatus:
         self._enter("head", key)
-        return self._status(self._find(key))
+        found = self._status(self._find(key))
+        return found._replace(is_archived=found.is_archived or key in self.archived)
 
     def get(self, key: bytes, *, begin: int = 0, end: int | None = None, token: str | None = None) -> Download:
         self._enter("get", key)
         found = self._find(key)
         if token not in (None, found.token):
             raise KeyChangedError(key)
-        if found.storage_class in ARCHIVES:
+        if key in self.archived or found.storage_class in ARCHIVES:
             raise ArchivedError(key)
         return _Download(found.data[begin:end], self._status(found), self)
 

@@ -1,26 +1,27 @@
-"""A key of a bucket as an open file, whose connection may break; and as a source that is opened when it is needed."""
+"""A key of a bucket as an open file, whose connection may break."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
+from typing import cast
 
 from pressmark.buckets.bucket import Bucket, Download, KeyChangedError, KeyStatus
-from pressmark.buckets.requests import in_order
+from pressmark.threads import require_use
 
-__all__ = ["SMALL", "RemoteContent", "RemoteFile", "fetched"]
+__all__ = ["CountedFile", "PlacesFile", "RemoteFile"]
 
-#: Files that are read ahead are read whole, if they are not larger, in bytes.
-SMALL = 1 << 20
-
-Task = TypeVar("Task")
 # Bytes of a file that one request reads: a connection that breaks costs at most as much.
 RANGE = 1 << 26
 # A broken connection is opened again so often.
 TRIES = 5
+# Bytes that are read and dropped, because that takes less time than another request.
+SKIP = 1 << 20
+# Bytes of a buffer, and places of a file that are read in turn.
+BUFFER = 1 << 18
+PLACES = 3
 
 
 class RemoteFile(io.RawIOBase):
@@ -28,17 +29,22 @@ class RemoteFile(io.RawIOBase):
 
     :param end: the byte after the last one to read
     :param token: read only this version
+    :param begin: the first position
     :raises OSError: it does not exist, or cannot be read
     """
 
-    def __init__(self, bucket: Bucket, key: bytes, end: int | None = None, token: str | None = None) -> None:
+    def __init__(
+        self, bucket: Bucket, key: bytes, end: int | None = None, token: str | None = None, begin: int = 0
+    ) -> None:
         self._bucket = bucket
         self._key = key
-        self._position = 0
+        self._position = begin
         self._limit = end
-        self._download: Download | None = bucket.get(key, end=min(end or RANGE, RANGE), token=token)
+        first = begin + RANGE if end is None else min(end, begin + RANGE)
+        self._download: Download | None = bucket.get(key, begin=begin, end=first, token=token)
         self.status: KeyStatus = self._download.status
-        self._begun = 0
+        # Position of the connection, which follows the position of the file when it is read.
+        self._arrived = begin
 
     @property
     def _end(self) -> int:
@@ -57,9 +63,7 @@ class RemoteFile(io.RawIOBase):
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.status.size}[whence]
         if start + offset < 0:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        if start + offset != self._position:
-            self._position = start + offset
-            self._disconnect()
+        self._position = start + offset
         return self._position
 
     def readinto(self, buffer: object) -> int:
@@ -69,10 +73,15 @@ class RemoteFile(io.RawIOBase):
             if wanted <= 0:
                 return 0
             try:
+                if not 0 <= self._position - self._arrived <= SKIP:
+                    self._disconnect()
                 if self._download is None:
                     end = min(self._position + RANGE, self._end)
                     self._download = self._bucket.get(self._key, begin=self._position, end=end, token=self.status.token)
-                block = self._download.read(wanted)
+                    self._arrived = self._position
+                while (gap := self._position - self._arrived) and (dropped := self._download.read(gap)):
+                    self._arrived += len(dropped)
+                block = b"" if gap else self._download.read(wanted)
             except (FileNotFoundError, PermissionError, KeyChangedError):
                 raise
             except OSError:
@@ -83,6 +92,7 @@ class RemoteFile(io.RawIOBase):
             if block:
                 view[: len(block)] = block
                 self._position += len(block)
+                self._arrived = self._position
                 return len(block)
             self._disconnect()  # the end of a range
         raise OSError(errno.EIO, "the connection broke again and again", self._key)
@@ -98,54 +108,62 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
 
-class RemoteContent:
-    """A key of a bucket as content to copy: nothing is asked for before it is needed."""
+class PlacesFile:
+    """A key of a bucket that is read in a few places in turn, each of them as a stream: a directory at the end of an
+    archive, and the members that it lists.
+
+    :ivar status: of the key, when it was opened
+    """
 
     def __init__(self, bucket: Bucket, key: bytes) -> None:
         self._bucket = bucket
         self._key = key
-        self._file: io.RawIOBase | io.BytesIO | None = None
-        self._error: OSError | None = None
+        self._position = 0
+        first = RemoteFile(bucket, key)
+        self.status = first.status
+        # The one that was read last is at the end.
+        self._places = [io.BufferedReader(first, BUFFER)]
 
-    def fetch(self) -> None:
-        """Open the file, and read it if it is small; :meth:`read` raises the error."""
-        try:
-            file = RemoteFile(self._bucket, self._key)
-            if file.status.size > SMALL:
-                self._file = file
-                return
-            with file:
-                self._file = io.BytesIO(file.readall())
-        except OSError as error:
-            self._error = error
+    def seek(self, position: int) -> int:
+        self._position = position
+        return position
 
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes.
+    def read(self, size: int) -> bytes:
+        """Return ``size`` bytes, or fewer at the end.
 
-        :raises OSError: the key does not exist, or cannot be read
+        :raises OSError: the key cannot be read, or has changed
         """
-        if self._file is None and self._error is None:
-            self.fetch()
-        if self._error is not None:
-            raise self._error
-        assert self._file is not None
-        block = self._file.read(size) or b""
-        if not block:
-            self._file.close()
-            self._file = io.BytesIO()
-        return block
+        place = min(self._places, key=lambda one: abs(self._position - one.tell()))
+        if not -BUFFER <= self._position - place.tell() <= SKIP:
+            if len(self._places) < PLACES:
+                file = RemoteFile(self._bucket, self._key, token=self.status.token, begin=self._position)
+                self._places.append(place := io.BufferedReader(file, BUFFER))
+            else:
+                place = self._places[0]
+        self._places.remove(place)
+        self._places.append(place)
+        place.seek(self._position)
+        data = place.read(size)
+        self._position += len(data)
+        return data
+
+    def close(self) -> None:
+        for place in self._places:
+            place.close()
 
 
-def fetched(tasks: Iterator[Task], content: Callable[[Task], Any]) -> Iterator[Task]:
-    """Yield tasks in order, and open the files of the next ones meanwhile.
+class CountedFile:
+    """A file that counts what is read of it, and ends a read whose result is not needed.
 
-    :param content: returns what a task copies
+    :param count: called with the number of bytes
     """
 
-    def fetch(task: Task) -> Task:
-        source = content(task)
-        if isinstance(source, RemoteContent):
-            source.fetch()
-        return task
+    def __init__(self, file: RemoteFile, count: Callable[[int], object]) -> None:
+        self._file = file
+        self._count = count
 
-    return in_order(fetch, tasks)
+    def read(self, size: int) -> bytes:
+        require_use()
+        data = self._file.read(size) or b""
+        self._count(len(data))
+        return data

@@ -19,10 +19,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Call a function in several threads, and yield the results in the order of the items; few are read ahead."""
+def in_order(
+    function: Callable[[T], R], items: Iterable[T], on_wait: Callable[[], object] = lambda: None
+) -> Iterator[R]:
+    """Call a function in several threads, and yield the results in the order of the items; few are read ahead.
+
+    :param on_wait: called in this thread, about ten times a second while it waits for a result
+    """
+
+    def wait() -> None:
+        require_use()
+        on_wait()
+
     with Threads(REQUESTS, "pressmark-request") as pool:
-        yield from pool.map(function, items, on_wait=require_use)
+        yield from pool.map(function, items, on_wait=wait)
 
 
 def pause(seconds: float) -> None:

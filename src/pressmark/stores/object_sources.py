@@ -588,7 +588,7 @@ class Copier:
 
         tasks = self._tasks(copies)
         if first.is_remote:
-            from pressmark.buckets.remote_file import fetched  # slow to import
+            from pressmark.buckets.remote_content import fetched  # slow to import
 
             tasks = fetched(tasks, lambda task: getattr(task[1], "data", None))
         stream = copy_files(

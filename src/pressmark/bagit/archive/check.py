@@ -11,18 +11,16 @@ reads the archive again. An archive from a pipe is refused then.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 from pressmark.bagit.archive.digests import USUAL, StreamHasher
 from pressmark.bagit.archive.members import Limits
 from pressmark.bagit.archive.read import Members, listed_algorithms, read_members
 from pressmark.bagit.archive.reader import MEDIA_TYPES, Archive, open_archive
-from pressmark.bagit.archive.table import TAG_FILES_IN_MEMORY, ArchivedBag, MemberTable
+from pressmark.bagit.archive.table import ArchivedBag, MemberTable, spooled
 from pressmark.bagit.bag_directory import Match, Reading
 from pressmark.bagit.problems import KEEP, BagReport, problem
 from pressmark.bagit.validation.bag_check import LEVELS, check_files, reporting, verify
@@ -124,7 +122,7 @@ def opened_bag(path: bytes) -> Iterator[ArchivedBag]:
     :raises BagError: the archive cannot be read, or does not contain a bag that can be unpacked
     """
     problems: list[Problem] = []
-    with open_archive(path) as archive, MemberTable(archive) as table:
+    with open_archive(path) as archive, MemberTable(archive.check_members) as table:
         members = read_members(archive, table, StreamHasher(None), algorithms=(), report_problems=problems.extend)
         errors = [one for one in problems if one.severity == ERROR]
         if errors or members.top is None:
@@ -137,10 +135,7 @@ class _CopiedTagFiles(ArchivedBag):
 
     def open(self, path: bytes) -> BinaryIO:
         with super().open(path) as file:
-            copy = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, returned
-            shutil.copyfileobj(file, copy)
-        copy.seek(0)
-        return cast(BinaryIO, copy)
+            return spooled(file)
 
 
 def _read(
@@ -163,7 +158,7 @@ def _read(
         algorithms = listed_algorithms(archive)
 
     def read(algorithms: tuple[str, ...] | None, report_problems: ReportProblems) -> tuple[MemberTable, Members]:
-        table = stack.enter_context(MemberTable(archive))
+        table = stack.enter_context(MemberTable(archive.check_members))
         hasher = StreamHasher(pool)
         return table, read_members(
             archive,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, NoReturn
+from typing import NoReturn, Protocol
 
 from pressmark.bagit.paths import canonical, why_unsafe
 from pressmark.errors import ArchiveError, BagError
 
-__all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "clean_name", "why_no_link"]
+__all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "ReadableFile", "clean_name", "why_no_link"]
 
 BLOCK = 256 << 10  # bytes that are read or decompressed at a time
 # Limits of common file systems: a longer name could not be unpacked.
@@ -74,6 +75,16 @@ class Member:
     crc: int | None = None
 
 
+class ReadableFile(Protocol):
+    """A file, with the methods of one in binary mode."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return ``size`` bytes, or fewer at the end."""
+
+    def seek(self, position: int, /) -> int:
+        """Set the position of the next read."""
+
+
 class ArchiveFile:
     """The open file of an archive.
 
@@ -81,14 +92,25 @@ class ArchiveFile:
     :param path: path of the archive, for errors
     :param size: size of the file in bytes; :data:`None` for a pipe
     :param head: bytes that were read from the pipe
+    :param is_local: whether other threads can read the file by a descriptor
     :ivar position: position of the next read
     """
 
-    def __init__(self, file: BinaryIO, path: bytes, size: int | None, limits: Limits, head: bytes = b"") -> None:
+    def __init__(
+        self,
+        file: ReadableFile,
+        path: bytes,
+        size: int | None,
+        limits: Limits,
+        head: bytes = b"",
+        *,
+        is_local: bool = False,
+    ) -> None:
         self.path = path
         self.limits = limits
         self.position = 0
         self.seekable = size is not None
+        self.is_local = is_local
         self._size = size or 0
         self._file = file
         self._head = head
@@ -105,6 +127,8 @@ class ArchiveFile:
             if len(data) < size:
                 data += self._file.read(size - len(data))
         except OSError as error:
+            if error.errno == errno.ESTALE:
+                self.damaged("changed while it was read")
             raise BagError(self.path, error.strerror or str(error)) from error
         self.position += len(data)
         return data

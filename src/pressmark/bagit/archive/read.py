@@ -123,7 +123,7 @@ class Members:
         """Read the archive; see :func:`read_members`."""
         if self._into is not None:
             os.mkdir(self._into)
-        if self._archive.format == "zip" and self._algorithms and self._into is None:
+        if self._archive.format == "zip" and self._algorithms and self._into is None and self._archive.descriptor >= 0:
             read = hash_ranges(
                 self._archive.descriptor, self._take_all(), self._algorithms, threads, checksums=["crc32"]
             )

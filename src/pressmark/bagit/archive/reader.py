@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import BinaryIO, NoReturn
 
@@ -14,7 +14,9 @@ from pressmark.bagit.archive.decompression import COMPRESSIONS, Compressed, Plai
 from pressmark.bagit.archive.members import ArchiveFile, Limits, Member
 from pressmark.bagit.archive.tar import RECORD, TarReader, is_header
 from pressmark.bagit.archive.zip import MAGIC, ZipReader
-from pressmark.errors import BagError
+from pressmark.buckets.address import find_key, is_address
+from pressmark.buckets.remote_file import PlacesFile
+from pressmark.errors import BagError, StoreError
 from pressmark.fs.beneath import open_regular
 
 __all__ = ["ENDINGS", "MEDIA_TYPES", "Archive", "is_archive", "open_archive"]
@@ -54,17 +56,14 @@ class Archive:
         self.is_terminated = True
         self.size = 0
         self._opened = ExitStack()
-        self._stamp: tuple[int, int] | None = None
+        self._first_stamp: object = None
+        # Returns what changes when the file is written.
+        self._stamp: Callable[[], object] | None = None
         self._descriptor = -1
         try:
             if stream is None:
-                file: BinaryIO = self._opened.enter_context(os.fdopen(os.open(path, _FLAGS), "rb"))
-                self._descriptor = file.fileno()
-                status = os.fstat(self._descriptor)
-                if not stat.S_ISREG(status.st_mode):
-                    raise OSError(errno.EINVAL, "not a regular file")
-                self.size, self._stamp = status.st_size, _stamp(status)
-                self._file = ArchiveFile(file, path, self.size, limits)
+                file = self._open_key(path) if is_address(path) else self._open_file(path)
+                self._file = ArchiveFile(file, path, self.size, limits, is_local=self._descriptor >= 0)
                 self._head = self._file.read(_HEAD)
             else:
                 self._head = stream.read(_HEAD)
@@ -72,11 +71,30 @@ class Archive:
         except OSError as error:
             self._opened.close()
             raise BagError(path, error.strerror or str(error)) from error
+        except StoreError as error:  # of an address
+            raise BagError(error.path, error.reason) from error.__cause__
         except BaseException:
             self._opened.close()
             raise
         self.format: str = _format(self._head, path)
         self.seekable: bool = stream is None and self.format in ("tar", "zip", "")
+
+    def _open_file(self, path: bytes) -> BinaryIO:
+        file: BinaryIO = self._opened.enter_context(os.fdopen(os.open(path, _FLAGS), "rb"))
+        self._descriptor = file.fileno()
+        status = os.fstat(self._descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        self.size, self._first_stamp = status.st_size, _stamp(status)
+        self._stamp = lambda: _stamp(os.fstat(self._descriptor))
+        return file
+
+    def _open_key(self, path: bytes) -> PlacesFile:
+        bucket, key = find_key(path)
+        file = self._opened.enter_context(closing(PlacesFile(bucket, key)))
+        self.size, self._first_stamp = file.status.size, file.status.token
+        self._stamp = lambda: bucket.head(key).token
+        return file
 
     def __enter__(self) -> Archive:
         return self
@@ -98,12 +116,17 @@ class Archive:
 
     @property
     def descriptor(self) -> int:
-        """Descriptor of the file, for positions of members; -1 for a pipe."""
+        """Descriptor of the file, for positions of members; -1 for a pipe, and for a key in object storage."""
         return self._descriptor
 
     def has_changed(self) -> bool:
         """Return whether the file was changed since it was opened."""
-        return self._stamp is not None and _stamp(os.fstat(self._descriptor)) != self._stamp
+        try:
+            return self._stamp is not None and self._stamp() != self._first_stamp
+        except FileNotFoundError:
+            return True  # the key was removed
+        except OSError as error:
+            raise BagError(self.path, error.strerror or str(error)) from error
 
     def check_members(self, number: int) -> None:
         """Check a number of members and directories.

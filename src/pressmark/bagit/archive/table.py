@@ -12,15 +12,14 @@ import os
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple, cast
 
-from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.bag_directory import LINKS, ResolvedPath
 from pressmark.errors import SpillError
 
-__all__ = ["OCCUPIED", "SAME_NAME", "TAG_FILES_IN_MEMORY", "ArchivedBag", "MemberTable", "Node"]
+__all__ = ["OCCUPIED", "SAME_NAME", "ArchivedBag", "MemberTable", "Node", "spooled"]
 
 # Why a member cannot be unpacked together with the others.
 OCCUPIED = "a parent directory is occupied by a file"
@@ -29,6 +28,7 @@ SAME_NAME = "another member has the same name"
 # Memory for the database and for tag files.
 _CACHE = 16 << 20  # 16 MiB
 TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
+_BLOCK = 1 << 20  # 1 MiB
 # Number of cached directories.
 _REMEMBERED = 1024
 # Number of cached files: a walk lists a directory, then its files are looked up.
@@ -65,13 +65,14 @@ class Node(NamedTuple):
 
 
 class MemberTable:
-    """The members of an archive; a context manager.
+    """The members of an archive, or the files of another tree; a context manager.
 
+    :param check_members: called with the number of members and directories
     :raises SpillError: a temporary file cannot be written or read
     """
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, check_members: Callable[[int], object] = lambda _number: None) -> None:
+        self._check_members = check_members
         self._rows = 0
         self._directories: dict[bytes, int] = {}
         self._tag_files = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
@@ -134,7 +135,7 @@ class MemberTable:
         offset: int = -1,
     ) -> int:
         self._rows += 1
-        self._archive.check_members(self._rows)  # a long name creates many directories
+        self._check_members(self._rows)  # a long name creates many directories
         row = (parent, name, kind, size, value, algorithms, start, offset)
         made = self._base.execute(
             "INSERT INTO node (parent, name, kind, size, value, algorithms, start, position)"
@@ -219,6 +220,21 @@ class MemberTable:
     def content(self, start: int, size: int) -> BinaryIO:
         """Open the content of a kept tag file."""
         return _Section(self._tag_files, start, size)  # type: ignore[return-value]
+
+
+def spooled(file: IO[bytes] | io.RawIOBase) -> BinaryIO:
+    """Return a copy of a tag file: in memory, or if it is large, in the directory for temporary files.
+
+    :raises OSError: the file cannot be read
+    :raises SpillError: the copy cannot be written
+    """
+    with _SPILLING:
+        copy = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, returned
+    while block := file.read(_BLOCK):
+        with _SPILLING:
+            copy.write(block)
+    copy.seek(0)
+    return cast(BinaryIO, copy)
 
 
 class _Section(io.RawIOBase):
@@ -339,8 +355,9 @@ class ArchivedBag:
         node = self._recent.get(path) or self._find(path)
         return node if node is not None and node.kind == "file" else None
 
-    def why_unreadable(self, path: bytes, real: bytes | None) -> None:
+    def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
         """Return :data:`None`: all members are readable."""
+        return None
 
     def resolve(self, path: bytes) -> ResolvedPath:
         """Resolve the links in ``path``, as long as they stay in the bag."""

@@ -265,7 +265,8 @@ class TarReader:
         self._left, self._padding = size, -size % RECORD
         if kind != "file":
             return Member(name, kind, 0, lambda: iter(()), target)
-        return Member(name, kind, size, self._blocks, offset=self._file.position if self.seekable else -1)
+        is_read_later = self.seekable and self._file.is_local
+        return Member(name, kind, size, self._blocks, offset=self._file.position if is_read_later else -1)
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield the content of the member."""

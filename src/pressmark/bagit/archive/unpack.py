@@ -96,7 +96,7 @@ def unpack_bag(
         refuse_existing(place)
         bag = os.path.join(hidden.inside, _BAG)
         pool = stack.enter_context(Threads(count, "pressmark-digests")) if count > 1 else None
-        table = stack.enter_context(MemberTable(archive))
+        table = stack.enter_context(MemberTable(archive.check_members))
         on_event(ProgressEvent("unpack", of_bytes=None if archive.format == "zip" else archive.size))
         try:
             members = read_members(

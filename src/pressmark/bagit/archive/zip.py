@@ -143,9 +143,9 @@ class ZipReader:
             return Member(entry.name, kind, 0, lambda: iter(()), b"".join(self._blocks(entry, begin)))
         if kind != "file":
             return Member(entry.name, kind, 0, lambda: iter(()))
-        if entry.method == _STORED and _READS_ANYWHERE:
-            if entry.packed != entry.size:
-                self._file.damaged("length of a member differs from the central directory")
+        if entry.method == _STORED and entry.packed != entry.size:
+            self._file.damaged("length of a member differs from the central directory")
+        if entry.method == _STORED and _READS_ANYWHERE and self._file.is_local:
             return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin), b"", begin, entry.crc)
         return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin))
 

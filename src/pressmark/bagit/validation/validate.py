@@ -6,17 +6,18 @@ The number of problems that are kept is bounded.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from pressmark.bagit.bag_directory import BagDirectory, Reading
+from pressmark.bagit.bag_directory import BagDirectory, Reading, VerifiableFiles
 from pressmark.bagit.problems import KEEP, BagReport
 from pressmark.bagit.validation.bag_check import LEVELS, check_files, reporting, verify
 from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
-from pressmark.bagit.validation.tag_files import TagFiles
+from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.progress_event import Progress
 from pressmark.reports import ProgressEvent
@@ -47,7 +48,8 @@ def validate(
 ) -> BagReport:
     """Validate a bag; return a report of all problems.
 
-    :param path: the base directory, or an archive: see :func:`pressmark.bagit.archive.validate_archive`
+    :param path: the base directory, or an archive: see :func:`pressmark.bagit.archive.validate_archive`; or the address
+        of either in object storage, such as ``s3://bucket/bag``, which is a tree of keys, or ``s3://bucket/bag.tar.zst``
     :param level: ``"full"``; ``"complete"`` without checksums; ``"oxum"`` for bagit.txt, bag-info.txt and a comparison
         of the payload with Payload-Oxum. Only a full validation can find a bag valid (section 3)
     :param lenient: report blank lines in manifests, and malformed lines in fetch.txt and bag-info.txt, as warnings
@@ -130,7 +132,8 @@ class _Validation(NamedTuple):
         if self.order not in ("parallel", "sequential"):
             raise ValueError(f"read={self.order!r}: expected parallel or sequential")
         threads = 1 if self.order == "sequential" else self.threads
-        return check_in_memory(paths, self.level, lenient=self.lenient, threads=threads)
+        local = (os.devnull.encode() if is_address(path) else path for path in paths)
+        return check_in_memory(local, self.level, lenient=self.lenient, threads=threads)
 
     def report(self, found: PlainBag) -> BagReport:
         """Return the report of a plain bag.
@@ -151,27 +154,52 @@ class _Validation(NamedTuple):
 
         :raises BagError: it cannot be opened
         """
+        if is_address(os.fspath(path)):
+            # Most bags are local.
+            from pressmark.bagit.remote.bag_in_bucket import is_key, open_tree
+
+            if ledger is not None:
+                raise ValueError("ledger: not supported in object storage")
+            address = os.fsencode(path)
+            if is_key(address):
+                return self._read_archive(address)
+            return self._read_tree(lambda report_problems: open_tree(address, report_problems), None)
         if os.path.isfile(path):
             # Most bags are directories.
-            from pressmark.bagit.archive.check import validate_archive
             from pressmark.bagit.archive.reader import is_archive
 
             if is_archive(path):
                 if ledger is not None:
                     raise ValueError("ledger: not supported with an archive")
-                return validate_archive(
-                    path,
-                    self.level,
-                    lenient=self.lenient,
-                    threads=self.threads,
-                    read=self.order,
-                    profile=self.profile,
-                    keep=self.keep,
-                    progress=self.progress,
-                )
+                return self._read_archive(os.fsencode(path))
+        return self._read_tree(lambda _report_problems: BagDirectory(path), ledger)
+
+    def _read_archive(self, path: bytes) -> BagReport:
+        from pressmark.bagit.archive.check import validate_archive
+
+        return validate_archive(
+            path,
+            self.level,
+            lenient=self.lenient,
+            threads=self.threads,
+            read=self.order,
+            profile=self.profile,
+            keep=self.keep,
+            progress=self.progress,
+        )
+
+    def _read_tree(
+        self,
+        open_files: Callable[[ReportProblems], AbstractContextManager[VerifiableFiles]],
+        ledger: AnyLedger | None,
+    ) -> BagReport:
+        """Return the report of a bag in a directory, or a tree of keys.
+
+        :param open_files: opens its files; called with a function that reports problems of their names
+        """
         report = BagReport(level=self.level, keep=self.keep)
         report_problems = reporting(report, self.progress)
-        with BagDirectory(path) as base, ExitStack() as stack:
+        with open_files(report_problems) as base, ExitStack() as stack:
 
             def verify_files(tag_files: TagFiles, matcher: FileMatcher) -> None:
                 opened = _opened(ledger, tag_files.bag.algorithms, base.path, stack)

@@ -130,7 +130,7 @@ class _InBucket:
         return self._storage.read(path[self._cut :])
 
     def source(self, path: bytes) -> Any:
-        from pressmark.buckets.remote_file import RemoteContent
+        from pressmark.buckets.remote_content import RemoteContent
 
         return RemoteContent(self._bucket, path[self._cut :])
 

@@ -1,0 +1,1 @@
+"""Bags in object storage."""

@@ -1,0 +1,1 @@
+"""Tests of bags in object storage."""
