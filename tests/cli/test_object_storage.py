@@ -167,7 +167,10 @@ REFUSED = {
             (f"migrate scans {ROOT} --to ocfl --layout 0003 --work X", "--work"),
             (f"migrate scans {ROOT} --to ocfl --layout 0003 --ids X", "--ids"),
             ("bag create scans -o X", "--output"),
-            ("bag validate X", "BAG"),
+            ("bag update X", "BAG"),
+            ("bag complete X", "BAG"),
+            ("bag pack X", "BAG"),
+            ("bag validate scans --ledger X", "--ledger"),
             ("verify X", "MANIFEST"),
             ("map 0003 X", "FILE"),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from pressmark.bagit import validate
 from pressmark.bagit.archive import validate_archive
 from support.effort import LONG
+from support.memory_addresses import put_tree, use_memory
 
 from ..bags import Sketch
 from .packing import FORMATS, pack, unpacked
@@ -34,7 +36,21 @@ def bag(tmp_path: Path) -> Path:
     return Sketch(payload=payload, info=info, tag_files={b"notes.txt": b"a tag file\n" * 20}).write(tmp_path / "bag")
 
 
-def is_ok(archive: Path) -> bool:
+@pytest.fixture(params=["file", "bucket"])
+def is_ok(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], bool]:
+    """Return the verdict on an archive: on the file, or on its copy in a bucket."""
+    if request.param == "file":
+        return _is_ok
+    bucket = use_memory(monkeypatch)
+
+    def is_ok_there(archive: Path) -> bool:
+        put_tree(bucket, archive, archive.name)
+        return _is_ok(f"s3://memory/{archive.name}")
+
+    return is_ok_there
+
+
+def _is_ok(archive: Path | str) -> bool:
     try:
         return validate_archive(archive).ok
     except BaseException as error:  # the exact error does not matter
@@ -66,7 +82,7 @@ def end_of(archive: Path) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize("ending", CASES)
-def test_truncated_archives(tmp_path: Path, bag: Path, ending: str) -> None:
+def test_truncated_archives(tmp_path: Path, bag: Path, ending: str, is_ok: Callable[[Path], bool]) -> None:
     """An archive that is cut is never valid, except in the end mark of a tar file, where nothing is missing."""
     archive = pack(bag, tmp_path / f"x.{ending}", stored=ending.startswith("stored"))
     whole = archive.read_bytes()
@@ -115,7 +131,7 @@ def without_tag_manifest(files: dict[str, bytes] | None) -> dict[str, bytes]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("ending", CASES)
-def test_flipped_bits(tmp_path: Path, bag: Path, ending: str) -> None:
+def test_flipped_bits(tmp_path: Path, bag: Path, ending: str, is_ok: Callable[[Path], bool]) -> None:
     """An archive with a flipped bit is only valid if nothing of the bag was touched, as its unpacked files show."""
     archive = pack(bag, tmp_path / f"x.{ending}", stored=ending.startswith("stored"))
     whole = archive.read_bytes()

@@ -14,10 +14,12 @@ from pressmark.bagit.problems import BagReport
 from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import BagError
+from support.effort import LONG
 from support.memory_addresses import put_tree, use_memory
 
 from ..archive.packing import FORMATS, pack
 from ..bags import PAYLOAD, Sketch, digest
+from ..rules import RULES
 
 LEVELS = ("full", "complete", "oxum")
 BAG = "s3://memory/shelf/bag"
@@ -92,6 +94,54 @@ def test_archive(tmp_path: Path, bucket: MemoryBucket, name: str, ending: str, l
     archive = pack(bag, tmp_path / f"x.{ending}", stored=ending.startswith("stored"))
     put_tree(bucket, archive, f"shelf/x.{ending}")
     assert found(bagit.validate(f"s3://memory/shelf/x.{ending}", level)) == found(bagit.validate(archive, level))
+
+
+CASES = {f"{number}: {case.words}": case for number, rule in enumerate(RULES, 1) for case in rule.cases}
+# What a bucket cannot contain: links, special files, names that are not UTF-8, and directories without files.
+NOT_IN_BUCKETS = ("link", "payload-directory-missing", "file-special", "file-unreadable", "change-unfinished")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rules(tmp_path: Path, bucket: MemoryBucket, name: str) -> None:
+    """Each rule of the draft finds in a tree of keys what it finds in a directory."""
+    bag = CASES[name].write(tmp_path / "bag")
+    expected = bagit.validate(bag)
+    is_utf8 = all(str(path).isascii() or not "\udc80" <= max(str(path)) <= "\udcff" for path in bag.rglob("*"))
+    if not is_utf8 or any(one.kind.startswith(NOT_IN_BUCKETS) for one in expected.problems):
+        pytest.skip("not possible in a bucket")
+    put_tree(bucket, bag, "shelf/bag")
+    assert found(bagit.validate(BAG)) == found(expected)
+
+
+FLIPS = 3000 if LONG else 150
+
+
+def test_damaged_trees(tmp_path: Path, bucket: MemoryBucket) -> None:
+    """Flipped bits, cut files, missing and further keys: the verdict is that of the directory."""
+    bag = Sketch(info=b"Payload-Oxum: 20.2\n", tag_files={b"notes.txt": b"notes\n"}).write(tmp_path / "bag")
+    files = sorted(path for path in bag.rglob("*") if path.is_file())
+    chance = random.Random(5)
+    verdicts = set()
+    for _ in range(FLIPS):
+        path = chance.choice(files)
+        data = path.read_bytes()
+        how = chance.randrange(4)
+        at = chance.randrange(len(data))
+        if how == 0:
+            path.unlink()
+        elif how == 1:
+            path.write_bytes(data[:at])
+        elif how == 2:
+            path.with_name("further").write_bytes(data)
+        else:
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :])
+        put_tree(bucket, bag, "shelf/bag")
+        expected, report = bagit.validate(bag), bagit.validate(BAG)
+        assert found(report) == found(expected), (path, how, at)
+        verdicts.add(report.ok)
+        path.write_bytes(data)
+        path.with_name("further").unlink(missing_ok=True)
+    assert verdicts == {True, False}
 
 
 def test_listing_costs_one_request_for_a_thousand_files(tmp_path: Path, bucket: MemoryBucket) -> None:

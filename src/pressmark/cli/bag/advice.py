@@ -8,6 +8,7 @@ from collections import Counter
 from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import REMEDIES, BagReport, Cause
+from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import remedy_text
 from pressmark.errors import StoreError
 from pressmark.reports import ERROR, Problem
@@ -75,7 +76,10 @@ def what_to_do(findings: Findings, level: str, bag: bytes | None) -> str:
     if level != "full" and set(errors) == {"oxum-mismatch"}:
         return f"find the files that cause it: pressmark bag validate {name}"
     if (cause := findings.cause.kind) is not None:
-        return _remedy(cause, errors) if bag is None or os.path.isdir(bag) else "request the archive again"
+        is_tree = bag is None or is_address(bag) or os.path.isdir(bag)
+        return _remedy(cause, errors) if is_tree else "request the archive again"
+    if bag is not None and is_address(bag) and (findings.accept or errors["file-not-fetched"]):
+        return "replace the files by those of another copy of the bag, with another program"
     if bag is not None and not os.path.isdir(bag) and (findings.accept or errors["file-not-fetched"]):
         command = "update" if findings.accept else "complete"
         how = f"unpack it with tar or unzip, and run pressmark bag {command} on the directory"

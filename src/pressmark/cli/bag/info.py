@@ -9,8 +9,8 @@ import click
 
 from pressmark.bagit import Bag
 from pressmark.bagit.bag_info import unfolded, value_lines
-from pressmark.cli.bag.options import BAG
 from pressmark.cli.common.console import one_line
+from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
@@ -18,12 +18,14 @@ from pressmark.cli.common.progress import format_bytes, format_count
 __all__ = ["info_command"]
 
 HELP = """\
-Print the version, algorithms and metadata of BAG, a directory or an archive.
+Print the version, algorithms and metadata of BAG, a directory or an archive, or the address of either in object
+storage.
 
 \b
 Examples:
   pressmark bag info bag
   pressmark bag info bag.tar.gz --json
+  pressmark bag info s3://bucket/bag
 
 The metadata are the elements of bag-info.txt, in order. Nothing is checked; use "pressmark bag validate" for that.
 """
@@ -34,7 +36,8 @@ Exit status: 0 success, 1 reading failed, 2 usage error, or BAG is not a bag.
 
 
 @click.command("info", cls=Command, help=HELP, epilog=EPILOG, short_help="Show the metadata of a bag.")
-@BAG
+@click.argument("bag", metavar="BAG", type=PATH_OR_ADDRESS)
+@bucket_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(bag: bytes, as_json: bool) -> None:
     """Show the metadata of a bag."""

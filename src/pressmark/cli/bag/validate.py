@@ -15,10 +15,12 @@ import click
 from pressmark.bagit import validate, validate_many
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
+from pressmark.buckets.address import is_address
 from pressmark.cli.bag.advice import Findings, what_instead, what_to_do
 from pressmark.cli.bag.options import refuse_inside
 from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.files import open_source, refuse_missing
+from pressmark.cli.common.object_storage import Address, bucket_options
 from pressmark.cli.common.options import (
     LEDGER,
     PROGRESS,
@@ -66,6 +68,7 @@ Validate each BAG, a directory or an archive, and list all its problems.
 Examples:
   pressmark bag validate bag bag.tar.gz
   pressmark bag validate bag --json --ledger bag.ledger
+  pressmark bag validate s3://bucket/bag s3://bucket/bag.tar.zst
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
@@ -73,7 +76,8 @@ of the specification. The verdict, with counts, is printed to standard error; fo
 
 Archives (zip, tar, or tar compressed with gzip, bzip2, xz or zstd) are not unpacked; sparse files in tar, and members
 of zip that are neither stored nor deflated, are not supported. "-" is a tar file, compressed or not, from standard
-input. With --ledger, an interrupted validation of a directory can be resumed: running the same command again skips
+input. BAG may be the address of a tree of keys, or of an archive, in object storage; nothing is stored on this
+computer. With --ledger, an interrupted validation of a directory can be resumed: running the same command again skips
 verified files.
 """
 
@@ -100,7 +104,7 @@ usage error (nothing was done), 130 interrupted.
     metavar="BAG...",
     nargs=-1,
     required=True,
-    type=click.Path(readable=False, allow_dash=True, path_type=bytes),
+    type=Address(readable=False, allow_dash=True, path_type=bytes),
 )
 @click.option(
     "--level",
@@ -132,6 +136,7 @@ usage error (nothing was done), 130 interrupted.
 @THREADS
 @READ
 @PROGRESS
+@bucket_options
 @job_options
 def validate_command(
     bags: tuple[bytes, ...],
@@ -151,6 +156,8 @@ def validate_command(
     several = len(bags) > 1
     if ledger is not None and several:
         raise CallError("--ledger: not supported with several bags; validate each bag with its own ledger")
+    if ledger is not None and is_address(bags[0]):
+        raise CallError("--ledger: not supported in object storage; omit it")
     if ledger is not None and not os.path.isdir(bags[0]):
         raise CallError("--ledger: not supported with an archive; omit it")
     refuse_inside(ledger, bags[0])
@@ -169,7 +176,7 @@ def validate_command(
                 yield from walk_files(bag, links="skip")
 
     # Without checksums little is read, so sizes do not predict the duration.
-    sized = files if level == "full" else None
+    sized = files if level == "full" and not any(map(is_address, bags)) else None
     failed = 0
     has_advice = False
     counts: Counter[str] = Counter()
@@ -308,9 +315,9 @@ def _from_pipe(how: dict[str, Any]) -> BagReport | BagError | SpillError:
 
 def _refuse(bags: tuple[bytes, ...]) -> None:
     """Refuse paths that are neither a directory nor a file, before anything is done."""
-    paths = [bag for bag in bags if bag != STDIN]
+    paths = [bag for bag in bags if bag != STDIN and not is_address(bag)]
     refuse_missing(paths)
-    if len(bags) > len(paths) + 1:
+    if bags.count(STDIN) > 1:
         raise CallError("-: given more than once; standard input is one archive")
     for path in paths:
         if os.path.isdir(path):

@@ -12,13 +12,20 @@ from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError
 from pressmark.errors import quoted
 
-__all__ = ["FILE_OR_ADDRESS", "PATH_OR_ADDRESS", "STORE_OR_ADDRESS", "bucket_options", "check_addresses"]
+__all__ = [
+    "FILE_OR_ADDRESS",
+    "PATH_OR_ADDRESS",
+    "STORE_OR_ADDRESS",
+    "Address",
+    "bucket_options",
+    "check_addresses",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Address(click.Path):
-    """A path that may be an address.
+class Address(click.Path):
+    """The type of an argument that may be an address.
 
     :param workers: whether the command uses several processes for an address, too
     """
@@ -28,12 +35,12 @@ class _Address(click.Path):
         self.workers = workers
 
 
-#: The type of an argument that may be an address.
-PATH_OR_ADDRESS = _Address(path_type=bytes)
+#: This type, for paths in bytes.
+PATH_OR_ADDRESS = Address(path_type=bytes)
 #: The same; a path that cannot be read is a failed file.
-FILE_OR_ADDRESS = _Address(readable=False, path_type=bytes)
-#: The same of a migration.
-STORE_OR_ADDRESS = _Address(workers=True)
+FILE_OR_ADDRESS = Address(readable=False, path_type=bytes)
+#: The type for the stores of a migration.
+STORE_OR_ADDRESS = Address(workers=True)
 
 # The variable that each option sets, and those that would take precedence over it.
 _VARIABLES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -83,7 +90,7 @@ def check_addresses(context: click.Context) -> None:
         address = next(filter(is_address, _texts(context.params.get(parameter.name or ""))), None)
         if address is None:
             continue
-        if isinstance(parameter.type, _Address):
+        if isinstance(parameter.type, Address):
             is_remote = True
             _check_options(context, os.fsdecode(address), parameter.type.workers)
         else:
