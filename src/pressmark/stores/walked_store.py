@@ -12,19 +12,18 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from pressmark.errors import ObjectError, StoreError, quoted_path
-from pressmark.fs.durable import exists, why_unreadable
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, glob_matcher, is_case_insensitive
 from pressmark.fs.staging import RunDirectory
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.objects import CopyMode, Digests, ObjectSource, OnProblem, Path, StoreObject, encode_path
+from pressmark.stores.objects import CopyMode, Digests, ObjectSource, OnProblem, StoreObject
 from pressmark.stores.recheck import Item, RunningReport, agreed, changing
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import Store
 
-__all__ = ["CopyingWriter", "StagedCopy", "StoreWalk", "WalkedStore", "base_of"]
+__all__ = ["CopyingWriter", "StagedCopy", "StoreWalk", "WalkedStore"]
 
 # Problems that a running change also causes for a moment.
 _PASSING = {"bad-file-name", "duplicate-id", "empty", "files-several", "unfinished", "unreadable"}
@@ -43,6 +42,8 @@ class StoreWalk(ABC):
 
     #: The name of the work directory, where the tree may be on another file system.
     work_name: ClassVar[bytes]
+    #: Whether no run can change the store.
+    is_read_only = False
 
     def __init__(self, base: bytes, tree: bytes, ignore: Sequence[str]) -> None:
         self.base = base
@@ -66,7 +67,7 @@ class StoreWalk(ABC):
     @property
     def work_directory(self) -> bytes:
         """The work directory of the runs that change the store: in it, or in a tree on another file system."""
-        same = os.stat(self.base).st_dev == os.stat(self.tree).st_dev
+        same = self.is_read_only or os.stat(self.base).st_dev == os.stat(self.tree).st_dev
         return os.path.join(self.base if same else self.tree, self.work_name)
 
     @abstractmethod
@@ -89,6 +90,8 @@ class StoreWalk(ABC):
 
     def is_fine(self, item: Item) -> bool:
         """Return whether a running change cannot be the reason of an item's problems."""
+        if self.is_read_only:
+            return True
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         return not any(one.kind in _PASSING for one in problems)
 
@@ -282,32 +285,3 @@ class CopyingWriter(StagingWriter[StagedCopy]):
 
         Its name is not flushed: an object that is at its destination has not failed.
         """
-
-
-def base_of(path: Path, tree: str, kind: str, beside: bytes = b"") -> bytes:
-    """Return the directory that contains the tree of a store, from that or from the tree itself.
-
-    :param tree: the name of the tree
-    :param kind: the kind of store, for messages
-    :param beside: the name of a file beside the tree; without the tree, it shows that this was a store
-    :raises StoreError: there is no tree, or it cannot be read
-    """
-    base = encode_path(path)
-    name = encode_fs(tree)
-    with store_errors(base):
-        if not os.path.isdir(base):
-            what = "not a directory" if exists(base) else "No such file or directory"
-            raise StoreError(base, f"{what}; specify the directory that contains {tree}")
-        if not exists(os.path.join(base, name)) and os.path.basename(os.path.abspath(base)) == name:
-            base = os.path.dirname(os.path.abspath(base))
-        top = os.path.join(base, name)
-        if not exists(top):
-            if beside and exists(os.path.join(base, beside)):
-                raise StoreError(base, f"{tree} is missing; restore it")
-            what = f"not a {kind}, because {tree} is missing; specify a directory that contains it"
-            raise StoreError(base, what)
-        if not os.path.isdir(top):
-            raise StoreError(base, f"{tree} is not a directory; restore it")
-        if (error := why_unreadable(top)) is not None:
-            raise error
-    return base

@@ -399,7 +399,7 @@ def test_names_that_differ_only_in_case(store: PairtreeStore, tmp_path: Path, mo
     tree = Path(store.root) / "pairtree_root"
     # A case-insensitive file system finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
-    for module in ("pairtree.pairtree_store", "staging_writer", "walked_store"):
+    for module in ("directories.store_directory", "staging_writer", "walked_store"):
         monkeypatch.setattr(f"pressmark.stores.{module}.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"/AB", b"/ab")))
     with pytest.raises(ObjectError, match="'AB' differs only in case") as caught:

@@ -15,7 +15,8 @@ from pressmark.errors import StoreError
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem
 from pressmark.stores import StoreObject
-from pressmark.stores.pairtree import object_directory, walk as pairtree_walk
+from pressmark.stores.directories import store_directory
+from pressmark.stores.pairtree import walk as pairtree_walk
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
 from support.trees import write
@@ -236,14 +237,14 @@ def test_a_link_to_the_root(tree: Tree) -> None:
 def test_unreadable(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unreadable directory is a problem, and the rest is walked."""
     base = tree("ab/foo/x", "cd/foo/x", "cd/pairtree1", "ef/foo/x")
-    real = object_directory.scan
+    real = store_directory.scan
 
     def scan(directory: bytes, **options: bool) -> object:
         if directory.endswith(b"/cd"):
             raise PermissionError(13, "Permission denied", directory)
         return real(directory, **options)
 
-    monkeypatch.setattr(object_directory, "scan", scan)
+    monkeypatch.setattr(store_directory, "scan", scan)
     assert walked(base) == (
         {"ab": ("ab", "foo", []), "ef": ("ef", "foo", [])},
         ["pairtree_root/cd: unreadable"],

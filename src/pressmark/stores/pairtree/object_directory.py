@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists, flush_directory, walk
 from pressmark.fs.moves import remove_tree, rename_new, restore
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
-from pressmark.fs.trees import DirectoryEntry, scan
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
@@ -62,20 +62,18 @@ class Contents(NamedTuple):
         return first is not None and first.kind == "directory" and len(decode_fs(first.name)) > 2
 
 
-def contents(directory: bytes, ppath: str, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
+def contents(entries: Iterable[DirectoryEntry], ppath: str, *, ignore: Sequence[str] = ()) -> Contents:
     """Classify the entries of a directory of the tree.
 
     :param ppath: its path below pairtree_root; empty for pairtree_root itself
-    :param follow: follow symbolic links
     :param ignore: globs of names to ignore, unless they extend a ppath
-    :raises OSError: the directory cannot be read
     """
     ignored = glob_matcher(ignore) if ignore else None
     extends = not is_morty(ppath)
     # An encapsulating directory with the name of the object is the object, even if systems also use this name.
     cleaned = ppath.replace("/", "")
     found = Contents([], [], [], [], [], [], [])
-    for entry in scan(directory, follow=follow):
+    for entry in entries:
         name = decode_fs(entry.name)
         if entry.name.startswith(RESERVED):
             if entry.name in (REPAIRING, REPLACED) and entry.kind == "directory" and not entry.is_link:

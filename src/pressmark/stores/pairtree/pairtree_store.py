@@ -18,12 +18,13 @@ from typing import Any, ClassVar, Literal
 from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
 from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_new, replace_directory
-from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
+from pressmark.fs.names import decode_fs, encode_fs, too_long
 from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree, as_layout, pairtree_dialects as dialects
 from pressmark.option_names import option
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
+from pressmark.stores.directories.store_directory import LocalDirectory, open_directory
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, check_source
 from pressmark.stores.objects import CopyMode, ObjectSource, Path, StoreObject, encode_path
@@ -52,7 +53,7 @@ from pressmark.stores.pairtree.version_files import (
 from pressmark.stores.pairtree.walk import Walk
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject
-from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore, base_of
+from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore
 
 __all__ = ["PairtreeStore", "PairtreeWriter"]
 
@@ -100,14 +101,15 @@ class PairtreeStore(WalkedStore):
             raise ValueError(f"links={links!r}: expected follow or refuse")
         if dialect is not None and dialect not in dialects.DIALECTS:
             raise ValueError(f"dialect={dialect!r}: expected one of {', '.join(dialects.DIALECTS)}")
-        self._base = base_of(path, ROOT, "Pairtree")
+        directory = open_directory(path, ROOT, "Pairtree")
+        self._base = directory.path(b"")
         self.root = os.fsdecode(self._base)
-        self.prefix: str = prefix_of(self._base)
+        self.prefix: str = prefix_of(directory)
         self.layout = Pairtree(self.prefix, encapsulation, prefix_required)
         self.dialect = dialect
         self._follow = links == "follow"
         self.durable = durable
-        self.walk = Walk(self._base, self.layout, dialect=dialect, follow=self._follow, ignore=ignore)
+        self.walk = Walk(directory, self.layout, dialect=dialect, follow=self._follow, ignore=ignore)
 
     @classmethod
     def create(
@@ -148,7 +150,7 @@ class PairtreeStore(WalkedStore):
         )
         with store_errors(base):
             cls._create_directory(base)
-            if prefix_of(base) not in ("", prefix):
+            if prefix_of(LocalDirectory(base)) not in ("", prefix):
                 raise StoreError(
                     base, f"the directory contains the prefix of another tree, whose {ROOT} is missing; restore it"
                 )
@@ -169,7 +171,7 @@ class PairtreeStore(WalkedStore):
     # --- all objects --------------------------------------------------------------------------------------------------
 
     def own_problems(self) -> list[Problem]:
-        return version_problems(self._base)
+        return version_problems(self.walk.directory)
 
     def dialects(self, *, threads: int | None = None) -> dict[str, int]:
         """Detect the dialect of a tree: return the number of objects that each dialect may have written.
@@ -228,7 +230,7 @@ class PairtreeStore(WalkedStore):
             ppaths = [ppath] if self._is_listed(ppath) and self.walk.is_object(ppath) else []
             # A path of a dialect has one spelling.
             if self.dialect is None:
-                others = (spellings or Spellings(self.walk.tree)).others(ppath)
+                others = (spellings or Spellings(self.walk.tree_directory)).others(ppath)
                 ppaths += [other for other in others if self.walk.is_object(other)]
         if len(ppaths) > 1:
             raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in ppaths])
@@ -236,7 +238,7 @@ class PairtreeStore(WalkedStore):
 
     def _is_listed(self, ppath: str) -> bool:
         """Return whether a ppath is not the one of another identifier, on a file system that ignores case."""
-        return not is_case_insensitive(self.walk.tree) or existing_spelling(self.walk.tree, encode_fs(ppath)) is None
+        return self.walk.tree_directory.other_spelling(encode_fs(ppath)) is None
 
     def at(self, path: str) -> StoreObject | None:
         ppath = path.removeprefix(f"{ROOT}/").rstrip("/")
@@ -383,7 +385,7 @@ class PairtreeWriter(CopyingWriter):
         self, store: PairtreeStore, mode: CopyMode, links: str, replace: bool, *, durable_names: bool = True
     ) -> None:
         super().__init__(store, mode, links, replace, durable_names=durable_names)
-        self._spellings = Spellings(self._base, keeps=True)
+        self._spellings = Spellings(self._walk.tree_directory, keeps=True)
 
     def begin(
         self,

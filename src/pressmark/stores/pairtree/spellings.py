@@ -6,13 +6,13 @@ Pairtree that contains nothing but canonical ppaths costs one listing for each l
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from itertools import filterfalse
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts.pairtree import unclean
+from pressmark.stores.directories.store_directory import StoreDirectory
 
 __all__ = ["Spellings"]
 
@@ -35,7 +35,7 @@ class Spellings:
         may not be found
     """
 
-    def __init__(self, tree: bytes, *, keeps: bool = False) -> None:
+    def __init__(self, tree: StoreDirectory, *, keeps: bool = False) -> None:
         self._tree = tree
         self._kept: dict[str, _Names | None] | None = {} if keeps else None
 
@@ -97,7 +97,7 @@ class Spellings:
 
     def _list(self, ppath: str) -> _Names | None:
         try:
-            listed = os.listdir(os.path.join(self._tree, encode_fs(ppath)))
+            listed = self._tree.names(encode_fs(ppath))
         except (FileNotFoundError, NotADirectoryError, PermissionError):  # no walk can read it either
             return None
         return listed, [name for name in filterfalse(_is_plain, listed) if _is_short(name)]

@@ -6,8 +6,8 @@ import os
 
 from pressmark.errors import StoreError
 from pressmark.fs.atomic import replace_file
-from pressmark.fs.beneath import open_regular
 from pressmark.reports import Problem
+from pressmark.stores.directories.store_directory import StoreDirectory
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
 
@@ -30,17 +30,17 @@ _SPACE = b" \t\n\v\f\r"
 _BOM = b"\xef\xbb\xbf"
 
 
-def prefix_of(base: bytes) -> str:
+def prefix_of(directory: StoreDirectory) -> str:
     """Return the prefix of a tree, without BOM and surrounding white space.
 
     :raises StoreError: the file cannot be read, or is not a prefix
     """
-    path = os.path.join(base, PREFIX)
+    path = directory.path(PREFIX)
     try:
-        with store_errors(path), open_regular(path, follow=True) as file:
-            data = file.read(LONGEST_PREFIX + 1)
+        with store_errors(path):
+            data = directory.beginning(PREFIX, LONGEST_PREFIX + 1)
     except StoreError as error:
-        if isinstance(error.__cause__, FileNotFoundError) and not os.path.islink(path):
+        if isinstance(error.__cause__, FileNotFoundError) and not directory.is_link(PREFIX):
             return ""
         raise
     prefix = data.removeprefix(_BOM).strip(_SPACE)
@@ -88,12 +88,10 @@ def write_version(base: bytes) -> None:
     replace_file(path, VERSION_TEXT.encode(), part=path + _PART)
 
 
-def version_problems(base: bytes) -> list[Problem]:
+def version_problems(directory: StoreDirectory) -> list[Problem]:
     """Return the problems of the version file, which is not required."""
-    path = os.path.join(base, VERSION)
     try:
-        with open_regular(path, follow=True) as file:
-            known = _SAYS in file.read(LONGEST_PREFIX)
+        known = _SAYS in directory.beginning(VERSION, LONGEST_PREFIX)
     except FileNotFoundError:
         return [problem("version-missing", VERSION)]
     except OSError as error:

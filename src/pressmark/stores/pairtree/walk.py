@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, ObjectError, PathError, quoted_path
-from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk_directory
-from pressmark.fs.staging import LOCK, kind_of_leftover
-from pressmark.fs.trees import DirectoryEntry, scan
+from pressmark.fs.names import decode_fs, encode_fs, is_junk_directory
+from pressmark.fs.staging import LOCK
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.fs.walk import ordered_tree
 from pressmark.layouts import Pairtree, pairtree_dialects as dialects
 from pressmark.reports import Problem
+from pressmark.stores.directories.store_directory import StoreDirectory
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import OnProblem, StoreObject
 from pressmark.stores.pairtree.object_directory import (
@@ -36,7 +38,7 @@ from pressmark.stores.pairtree.object_directory import (
     unreached,
 )
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, abandoned, find_unreadable
+from pressmark.stores.recheck import Item
 from pressmark.stores.stored_object import status_of
 from pressmark.stores.walked_store import StoreWalk
 from pressmark.threads import require_use, resolve_threads
@@ -73,26 +75,30 @@ Part = list[Item] | Work
 class Walk(StoreWalk):
     """One walk of a tree.
 
-    :param base: the directory that contains pairtree_root
+    :param directory: the directory that contains pairtree_root
     :param layout: layout that decodes the paths
     :param dialect: dialect of the tree; :data:`None` for the specification
     :param follow: follow symbolic links
     :param ignore: globs of names to ignore
     :ivar tree: the directory pairtree_root
+    :ivar tree_directory: what is in it
     """
 
     work_name = WORK_DIRECTORY
 
     def __init__(
         self,
-        base: bytes,
+        directory: StoreDirectory,
         layout: Pairtree,
         *,
         dialect: str | None = None,
         follow: bool = True,
         ignore: Sequence[str] = (),
     ) -> None:
-        super().__init__(base, os.path.join(base, encode_fs(ROOT)), ignore)
+        self.directory = directory
+        self.tree_directory = directory.below(encode_fs(ROOT))
+        super().__init__(directory.path(b""), self.tree_directory.path(b""), ignore)
+        self.is_read_only = directory.is_remote
         self._layout = layout
         self._dialect = dialect
         self._follow = follow
@@ -112,9 +118,12 @@ class Walk(StoreWalk):
 
     def items(self, threads: int | None = None) -> Iterator[Item]:
         yield from self._beside()
-        first, below = self._looked_at("")
+        count = resolve_threads(threads)
+        walk = copy(self)
+        walk.tree_directory = self.tree_directory.ahead()
+        first, below = walk._looked_at("")
         yield from first
-        yield from self._walk(below, resolve_threads(threads))
+        yield from walk._walk(below, count)
 
     def again(self, item: Item) -> list[Item]:
         """Return the object at the path of an item now, or everything there if the item is a problem."""
@@ -141,6 +150,15 @@ class Walk(StoreWalk):
         return record._replace(problems=(*record.problems, found))
 
     def _walk(self, below: Work, threads: int) -> Iterator[Item]:
+        if self.tree_directory.is_remote:
+            # Keys are listed ahead in the order of the walk.
+            waiting = below.ppaths[::-1]
+            while waiting:
+                require_use()
+                found, below = self._looked_at(waiting.pop())
+                yield from found
+                waiting += reversed(below.ppaths)
+            return
         for items in ordered_tree([below], self._look_through, threads=threads, ahead=WAITING):
             yield from items
 
@@ -232,7 +250,8 @@ class Walk(StoreWalk):
         found: list[Problem] = []
         for name in names:
             path = encode_fs(f"{directory}/{name}")
-            found += find_unreadable(b"%b/%b" % (self.base, path), path, links=links, ignored=self.is_ignored)
+            below = path.partition(b"/")[2]
+            found += self.tree_directory.find_unreadable(below, path, links=links, ignored=self.is_ignored)
         return tuple(found)
 
     def _plain_identifiers(self, ppaths: list[str]) -> list[str] | None:
@@ -306,7 +325,7 @@ class Walk(StoreWalk):
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
-            if is_absent(self.tree, encode_fs(ppath)):
+            if self.tree_directory.is_absent(encode_fs(ppath)):
                 return None
             raise
 
@@ -333,7 +352,7 @@ class Walk(StoreWalk):
 
     def link(self, ppath: str) -> str | None:
         """Return the path of the first symbolic link above a directory that a walk does not follow."""
-        link = first_link(self.tree, encode_fs(ppath))
+        link = self.tree_directory.first_link(encode_fs(ppath))
         if link is not None and self._follow:
             link = self._loop(encode_fs(ppath))
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
@@ -358,7 +377,7 @@ class Walk(StoreWalk):
 
         :raises ObjectError: a directory above the object is a symbolic link
         """
-        link = first_link(self.tree, encode_fs(ppath))
+        link = self.tree_directory.first_link(encode_fs(ppath))
         if link is not None:
             where = quoted_path(f"{ROOT}/{decode_fs(link)}")
             what = f"{where} is a symbolic link, behind which nothing is removed or replaced"
@@ -390,15 +409,13 @@ class Walk(StoreWalk):
         return self._scanned(ppath)
 
     def _scanned(self, ppath: str) -> Contents:
-        directory = os.path.join(self.tree, encode_fs(ppath))
-        return contents(directory, ppath, follow=self._follow, ignore=self.ignore)
+        return contents(self.tree_directory.scan(encode_fs(ppath), follow=self._follow), ppath, ignore=self.ignore)
 
     # --- one directory --------------------------------------------------------------------------------------------
 
     def _looked_at(self, ppath: str) -> tuple[list[Item], Work]:
         """Return the content of one directory: the object, problems, and the directories below."""
         encoded = encode_fs(ppath)
-        directory = os.path.join(self.tree, encoded)
         path = encode_fs(f"{ROOT}/{ppath}" if ppath else ROOT)
         try:
             entries = self._scanned(ppath)
@@ -410,7 +427,7 @@ class Walk(StoreWalk):
         if entries.members or entries.ours:
             items.append(self._object(ppath, path, entries))
         for entry in entries.reserved:
-            items += self._reserved(os.path.join(directory, entry.name), path + b"/" + entry.name)
+            items += self._reserved(entry, path + b"/" + entry.name)
         items += [problem(kind, path + b"/" + name) for name, kind in entries.strays]
         items += [problem("link", path + b"/" + entry.name) for entry in entries.links]
         below = []
@@ -423,16 +440,15 @@ class Walk(StoreWalk):
             items.append(problem("empty", path))
         return items, Work(below)
 
-    def _reserved(self, directory: bytes, path: bytes) -> list[Item]:
-        if os.path.basename(directory) != WORK_DIRECTORY or os.path.islink(directory):
+    def _reserved(self, reserved: DirectoryEntry, path: bytes) -> list[Item]:
+        if reserved.name != WORK_DIRECTORY or reserved.is_link:
             return [problem("reserved", path)]
-        left = {os.path.basename(name) for name in abandoned(directory)}
+        left = dict(self.directory.leftovers(path))
         problems: list[Item] = []
         try:
-            for entry in scan(directory, follow=False):
+            for entry in self.directory.scan(path):
                 if entry.name in left:
-                    kind = kind_of_leftover(os.path.join(directory, entry.name))
-                    problems.append(problem(kind, path + b"/" + entry.name))
+                    problems.append(problem(left[entry.name], path + b"/" + entry.name))
                 elif entry.kind != "directory" and entry.name != LOCK:
                     problems.append(problem("reserved", path + b"/" + entry.name))
         except FileNotFoundError:
@@ -492,10 +508,10 @@ class Walk(StoreWalk):
 
     def _beside(self) -> Iterator[Item]:
         """Yield everything beside pairtree_root that does not belong to the Pairtree."""
-        for entry in scan(self.base, follow=False):
+        for entry in self.directory.scan(b""):
             name = decode_fs(entry.name)
             if entry.name == WORK_DIRECTORY:
-                yield from self._reserved(os.path.join(self.base, entry.name), entry.name)
+                yield from self._reserved(entry, entry.name)
             elif not entry.name.startswith(RESERVED) and not self.is_ignored(name):
                 yield problem("beside", entry.name)
 

@@ -15,8 +15,8 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from pressmark.errors import StoreError, quoted
-from pressmark.fs.beneath import open_regular
 from pressmark.reports import ERROR, Problem
+from pressmark.stores.directories.store_directory import StoreDirectory
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
 
@@ -132,14 +132,14 @@ def _fault(namespace: str) -> str | None:
     return "Vitro writes namespaces without escapes; use one without leading white space, backslashes and line breaks"
 
 
-def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
-    """Read the file in the directory ``base``.
+def read_namespaces(directory: StoreDirectory, encoding: str = "utf-8") -> NamespacesFile:
+    """Read the file in a directory.
 
     :raises StoreError: the file does not exist, cannot be read, or is not a namespaces file
     """
-    path = os.path.join(base, NAMESPACES)
-    with store_errors(path), open_regular(path, follow=True) as file:
-        data = file.read(LONGEST + 1)
+    path = directory.path(NAMESPACES)
+    with store_errors(path):
+        data = directory.beginning(NAMESPACES, LONGEST + 1)
     if len(data) > LONGEST:
         raise StoreError(path, f"not a namespaces file, because it is longer than {LONGEST} bytes; restore the file")
     problems = []

@@ -33,6 +33,7 @@ from pressmark.layouts import Layout, Vitro, as_layout
 from pressmark.option_names import option
 from pressmark.progress_event import Progress
 from pressmark.reports import Problem, Report
+from pressmark.stores.directories.store_directory import LocalDirectory, open_directory
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
 from pressmark.stores.objects import CopyMode, Data, ObjectSource, Path, StoreObject, encode_path
@@ -40,7 +41,7 @@ from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.walk import ROOT, WORK_DIRECTORY, Renaming, Walk
-from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore, base_of
+from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore
 
 __all__ = ["VitroObject", "VitroStore", "VitroWriter"]
 
@@ -118,20 +119,22 @@ class VitroStore(WalkedStore):
     def __init__(
         self, path: Path, *, encoding: str = "utf-8", ignore: Sequence[str] = (), durable: bool = True
     ) -> None:
-        self._base = base_of(path, ROOT, "Vitro store", NAMESPACES)
-        if not exists(os.path.join(self._base, NAMESPACES)):
-            what = (
-                f"{decode_fs(NAMESPACES)} is missing; restore it, or create an empty file if no namespace was declared"
-            )
-            raise StoreError(self._base, what)
+        self._directory = open_directory(path, ROOT, "Vitro store", NAMESPACES)
+        self._base = self._directory.path(b"")
         self.root = os.fsdecode(self._base)
         self._encoding = encoding
         self.durable = durable
         self._read()
-        self.walk = Walk(self._base, self.layout, ignore)
+        self.walk = Walk(self._directory, self.layout, ignore)
 
     def _read(self) -> None:
-        file = read_namespaces(self._base, self._encoding)
+        try:
+            file = read_namespaces(self._directory, self._encoding)
+        except StoreError as error:
+            if isinstance(error.__cause__, FileNotFoundError) and not self._directory.is_link(NAMESPACES):
+                way_out = "restore it, or create an empty file if no namespace was declared"
+                raise StoreError(self._base, f"{decode_fs(NAMESPACES)} is missing; {way_out}") from None
+            raise
         self.namespaces, self.namespaces_problems = file
         self._doubt = file.doubt
         self.layout = Vitro(self.namespaces)
@@ -179,7 +182,7 @@ class VitroStore(WalkedStore):
         wanted = with_declared(base, from_layout, namespaces)
         with store_errors(base):
             cls._create_directory(base)
-            if exists(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
+            if exists(os.path.join(base, NAMESPACES)) and read_namespaces(LocalDirectory(base)).namespaces != wanted:
                 raise StoreError(
                     base, f"the directory contains the namespaces of another store, whose {ROOT} is missing; restore it"
                 )

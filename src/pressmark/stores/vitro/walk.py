@@ -15,16 +15,17 @@ from typing import NamedTuple
 from pressmark.errors import IdentifierError, ObjectError, PathError, quoted_path
 from pressmark.fs.atomic import Replacement
 from pressmark.fs.beneath import read_regular
-from pressmark.fs.durable import flush_directory, why_unreadable
+from pressmark.fs.durable import flush_directory
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk, is_partial
-from pressmark.fs.staging import LOCK, kind_of_leftover
-from pressmark.fs.trees import DirectoryEntry, scan, scan_beneath
+from pressmark.fs.names import decode_fs, encode_fs, is_junk, is_partial
+from pressmark.fs.staging import LOCK
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem
+from pressmark.stores.directories.store_directory import StoreDirectory
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, abandoned, unreadable_file
+from pressmark.stores.recheck import Item, unreadable_file
 from pressmark.stores.vitro.namespaces import NAMESPACES
 from pressmark.stores.walked_store import StoreWalk
 
@@ -55,16 +56,20 @@ class Renaming(NamedTuple):
 class Walk(StoreWalk):
     """A walk of a store. Symbolic links are reported and not followed.
 
-    :param base: the directory that contains file_storage_root
+    :param directory: the directory that contains file_storage_root
     :param layout: layout that decodes the paths; also an attribute
     :param ignore: globs of names to ignore
     :ivar tree: the directory file_storage_root
+    :ivar tree_directory: what is in it
     """
 
     work_name = WORK_DIRECTORY
 
-    def __init__(self, base: bytes, layout: Vitro, ignore: Sequence[str] = ()) -> None:
-        super().__init__(base, os.path.join(base, encode_fs(ROOT)), ignore)
+    def __init__(self, directory: StoreDirectory, layout: Vitro, ignore: Sequence[str] = ()) -> None:
+        self.directory = directory
+        self.tree_directory = directory.below(encode_fs(ROOT))
+        super().__init__(directory.path(b""), self.tree_directory.path(b""), ignore)
+        self.is_read_only = directory.is_remote
         self.layout = layout
 
     def items(self, threads: int | None = None) -> Iterator[Item]:
@@ -81,13 +86,14 @@ class Walk(StoreWalk):
     def _items_from(self, directory: str) -> Iterator[Item]:
         """Yield everything in and below a directory; in an object's directory, the object first."""
         renaming = self.renaming()
+        source = self.tree_directory.ahead()
         # Directories still to be read, the next one last.
         directories = [directory]
         while directories:
             directory = directories.pop()
             path = encode_fs(f"{ROOT}/{directory}" if directory else ROOT)
             try:
-                entries = scan(os.path.join(self.tree, encode_fs(directory)), follow=False)
+                entries = source.scan(encode_fs(directory))
             except FileNotFoundError:
                 continue  # removed since its name was read
             except OSError as error:
@@ -154,9 +160,7 @@ class Walk(StoreWalk):
 
     def _unreadable_in(self, directory: str, files: Sequence[bytes]) -> list[Problem]:
         paths = [encode_fs(f"{ROOT}/{directory}/") + name for name in files]
-        return [
-            found for path in paths for found in unreadable_file(why_unreadable(os.path.join(self.base, path)), path)
-        ]
+        return [found for path in paths for found in unreadable_file(self.directory.why_unreadable(path), path)]
 
     def _identified(self, directory: str, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a directory, and the problems of both."""
@@ -195,15 +199,15 @@ class Walk(StoreWalk):
 
     def _beside(self) -> Iterator[Problem]:
         """Yield everything beside file_storage_root that is not part of Vitro, and leftovers of interrupted runs."""
-        staging = self.work_directory
-        for left in abandoned(staging):
-            yield problem(kind_of_leftover(left), os.path.relpath(left, self.base))
+        staging = self.work_directory.removeprefix(os.path.join(self.base, b""))
+        for left, kind in self.directory.leftovers(staging):
+            yield problem(kind, os.path.join(staging, left))
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             # A symbolic link there is not followed.
-            for entry in [] if os.path.islink(staging) else scan(staging, follow=False):
+            for entry in [] if self.directory.is_link(staging) else self.directory.scan(staging):
                 if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
-                    yield problem("beside", os.path.relpath(os.path.join(staging, entry.name), self.base))
-        for entry in scan(self.base, follow=False):
+                    yield problem("beside", os.path.join(staging, entry.name))
+        for entry in self.directory.scan(b""):
             known = entry.name in (NAMESPACES, encode_fs(ROOT)) or self._is_work_directory(self.base, entry)
             if not known and not self.is_ignored(decode_fs(entry.name)):
                 yield problem("beside", entry.name)
@@ -252,16 +256,16 @@ class Walk(StoreWalk):
 
     def link(self, directory: str) -> str | None:
         """Return the path of the first symbolic link above a directory; links are not followed."""
-        link = first_link(self.tree, encode_fs(directory))
+        link = self.tree_directory.first_link(encode_fs(directory))
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
     def _entries(self, directory: str) -> list[DirectoryEntry]:
         try:
-            return scan_beneath(self.tree, encode_fs(directory))
+            return self.tree_directory.scan_beneath(encode_fs(directory))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            if error.errno == errno.ELOOP or is_absent(self.tree, encode_fs(directory)):
+            if error.errno == errno.ELOOP or self.tree_directory.is_absent(encode_fs(directory)):
                 return []
             raise
 
@@ -273,6 +277,8 @@ class Walk(StoreWalk):
         :param folder: the work directory, if it is known
         :raises OSError: the record cannot be read
         """
+        if self.is_read_only:
+            return None
         try:
             data = read_regular(os.path.join(folder or self.work_directory, JOURNAL))
             return Renaming(*json.loads(data))

@@ -29,6 +29,7 @@ from pressmark.fixity.bucket_files import hash_key
 from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.names import NAME_MAX, decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
+from pressmark.stores.directories.bucket_directory import read_ahead
 from pressmark.stores.ocfl.inventory import ALGORITHMS, sidecar_bytes
 from pressmark.stores.ocfl.remote.location import REMOVALS, Location
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
@@ -75,8 +76,7 @@ class RemoteStorage:
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         found = list(self.location.entries(directory))
         if directory and not found:
-            number = errno.ENOENT if self.location.file(directory) is None else errno.ENOTDIR
-            raise OSError(number, os.strerror(number), self.path(directory))
+            raise self.location.not_a_directory(directory)
         return sorted(entry for entry in found if entry.name)
 
     def all_entries(self) -> dict[bytes, list[DirectoryEntry]]:
@@ -155,15 +155,7 @@ class RemoteStorage:
             return opened.readall()
 
     def sources(self, files: Iterable[tuple[Key, bytes]]) -> Iterator[tuple[Key, bytes | Content]]:
-        def source(task: tuple[Key, bytes]) -> tuple[Key, Content]:
-            key, file = task
-            opened = RemoteFile(self.bucket, self.prefix + file)
-            if opened.status.size > SMALL:
-                return key, Content(opened, self.path(file))
-            with opened:
-                return key, Content(opened.readall(), self.path(file))
-
-        return in_order(source, files)
+        return read_ahead(self.bucket, ((key, self.prefix + file, None, self.path(file)) for key, file in files))
 
     def hash_tasks(
         self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
