@@ -60,7 +60,7 @@ def encode_path(path: Path, *, remote: bool = False) -> bytes:
     if b"\0" in encoded:
         raise StoreError(encoded, "the path contains a NUL character; choose another path")
     if is_address(encoded) and not remote:
-        raise StoreError(encoded, "only OCFL storage roots can be in object storage; use a local path")
+        raise StoreError(encoded, "object storage is not supported here; use a local path")
     return encoded
 
 

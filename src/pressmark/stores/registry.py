@@ -64,21 +64,17 @@ def kind_of(path: Path) -> str:
 def detect_kind(path: Path, keyword: str) -> str:
     """Return the kind of a store: see :func:`kind_of`; an error names the ``keyword`` that specifies the kind."""
     base = encode_path(path, remote=True)
-    if is_address(base):
-        return "ocfl"  # opening it says what is missing
     with store_errors(base):
+        if is_address(base):
+            return _kind_at(base, keyword)
         if not os.path.isdir(base):
             what = "not a directory" if os.path.lexists(base) else "No such file or directory"
             raise StoreError(base, f"{what}; specify the directory of a store")
         if (marked := _marked(base)) is not None:
             return marked
         names = os.listdir(base)
-    kinds = list(_signs(base, names))
-    if len(kinds) > 1:
-        what = f"several kinds of store detected ({', '.join(kinds)})"
-        raise StoreError(base, f"{what}; specify the kind ({option(keyword)})")
-    if kinds:
-        return kinds[0]
+    if kind := _only_kind(base, names, keyword):
+        return kind
     if b"bagit.txt" in names:
         raise StoreError(base, "a bag, not a store; use pressmark bag, or specify the directory that contains it")
     if any(name.startswith(b"0=ocfl_object") for name in names):
@@ -91,6 +87,32 @@ def detect_kind(path: Path, keyword: str) -> str:
         "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
         f"create a store, or specify the kind ({option(keyword)})",
     )
+
+
+def _kind_at(address: bytes, keyword: str) -> str:
+    """Return the kind of the store at an address; if there is none, that of a storage root: opening it says so."""
+    from pressmark.buckets.address import open_bucket
+    from pressmark.buckets.remote_directory import RemoteDirectory
+
+    bucket, prefix = open_bucket(address)
+    page = bucket.list(prefix, delimiter=True)
+    names = [one.key[len(prefix) :] for one in page.keys] + [one[len(prefix) : -1] for one in page.directories]
+    if page.after is not None:  # a root with many objects, or a tree with many files beside it
+        found = RemoteDirectory(bucket, prefix)
+        names += [name for name in (b"pairtree_root", b"file_storage_root") if found.is_directory(name)]
+    return _only_kind(address, names, keyword) or "ocfl"
+
+
+def _only_kind(base: bytes, names: list[bytes], keyword: str) -> str | None:
+    """Return the kind that names in a directory show; :data:`None` if they show none.
+
+    :raises StoreError: they show several kinds
+    """
+    kinds = list(dict.fromkeys(_signs(base, names)))
+    if len(kinds) > 1:
+        what = f"several kinds of store detected ({', '.join(kinds)})"
+        raise StoreError(base, f"{what}; specify the kind ({option(keyword)})")
+    return kinds[0] if kinds else None
 
 
 def _is_serialized_bag(path: bytes) -> bool:

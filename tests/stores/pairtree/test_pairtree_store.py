@@ -21,17 +21,30 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.progress_event import EventListener
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
+from support.in_bucket import read_both
 from support.trees import snapshot, write
 
 from ..conftest import Tree
 
 
 def files(store: PairtreeStore, identifier: str | bytes) -> dict[str, bytes]:
-    return {name: Path(path).read_bytes() for name, path in store.get(identifier).files()}
+    """Return the content of each file of an object; in a bucket, it must be the same."""
+
+    def read(place: str) -> dict[str, bytes]:
+        stored = PairtreeStore(place).get(identifier)
+        return {name: stored.read_bytes(name) for name, _path in stored.files()}
+
+    found = read_both(store.root, read)
+    assert found == {name: Path(path).read_bytes() for name, path in store.get(identifier).files()}
+    return found
 
 
 def ids(store: PairtreeStore) -> list[str | None]:
-    return [record.id for record in store.objects()]
+    """Return the identifiers of all objects; in a bucket, they must be the same."""
+    found = [record.id for record in store.objects()]
+    if found:  # a bucket has no empty directories
+        assert read_both(store.root, lambda place: [record.id for record in PairtreeStore(place).objects()]) == found
+    return found
 
 
 # --- creating and opening ---------------------------------------------------------------------------------------------
@@ -97,7 +110,8 @@ def test_prefixes_that_would_be_read_back_differently(tmp_path: Path, prefix: st
 )
 def test_prefixes_with_white_space(tree: Tree, data: bytes, prefix: str) -> None:
     """A BOM and surrounding white space are not part of the prefix (rule A8)."""
-    assert PairtreeStore(tree("ab/foo/x", pairtree_prefix=data)).prefix == prefix
+    base = tree("ab/foo/x", pairtree_prefix=data)
+    assert read_both(base, lambda place: PairtreeStore(place).prefix) == prefix
 
 
 @pytest.mark.parametrize(
@@ -112,7 +126,7 @@ def test_prefixes_with_white_space(tree: Tree, data: bytes, prefix: str) -> None
 def test_invalid_prefix_files(tree: Tree, data: bytes, reason: str) -> None:
     """An invalid prefix file is refused on opening, with its name in the message."""
     with pytest.raises(StoreError, match=reason) as caught:
-        PairtreeStore(tree("ab/foo/x", pairtree_prefix=data))
+        read_both(tree("ab/foo/x", pairtree_prefix=data), PairtreeStore)
     assert "pairtree_prefix" in str(caught.value)
     assert "\n" not in str(caught.value)
 

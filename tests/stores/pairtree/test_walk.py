@@ -19,13 +19,42 @@ from pressmark.stores.directories import store_directory
 from pressmark.stores.pairtree import walk as pairtree_walk
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
+from support.in_bucket import read_both
 from support.trees import write
 
 from ..conftest import Tree
 
 
 def walked(base: Path, **options: object) -> tuple[dict[str, tuple[str | None, str | None, list[str]]], list[str]]:
-    """Return path -> identifier, encapsulation and kinds of problems of every object; and the other problems."""
+    """Return path -> identifier, encapsulation and kinds of problems of every object; and the other problems.
+
+    In a bucket, they must be the same, and the report of a check.
+    """
+    read_both(base, checked_at)
+    return read_both(base, lambda place: walked_at(place, **options))
+
+
+def checked_at(base: str) -> tuple[list[dict[str, object]], dict[str, int]]:
+    report = PairtreeStore(base).check()
+    return [problem.record() for problem in report.problems], report.counts
+
+
+def listed_at(base: str) -> tuple[list[StoreObject], list[Problem]]:
+    problems: list[Problem] = []
+    return list(PairtreeStore(base).objects(problems=problems)), problems
+
+
+def files_at(base: str) -> list[list[tuple[str, bytes]]]:
+    """Return the name and the content of each file in each object, and the names of empty directories."""
+    store = PairtreeStore(base)
+    found = []
+    for stored in map(store.locate, store.objects()):
+        files = [(name, stored.read_bytes(name)) for name, _path in stored.files()]
+        found.append([*files, *((name, b"") for name, _path in stored.empty_directories())])
+    return found
+
+
+def walked_at(base: str, **options: object) -> tuple[dict[str, tuple[str | None, str | None, list[str]]], list[str]]:
     others: list[Problem] = []
     store = PairtreeStore(base, **options)  # type: ignore[arg-type]
     found = {}
@@ -245,7 +274,7 @@ def test_unreadable(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
         return real(directory, **options)
 
     monkeypatch.setattr(store_directory, "scan", scan)
-    assert walked(base) == (
+    assert walked_at(str(base)) == (
         {"ab": ("ab", "foo", []), "ef": ("ef", "foo", [])},
         ["pairtree_root/cd: unreadable"],
     )
@@ -260,7 +289,7 @@ def test_paths_that_are_too_long(tree: Tree) -> None:
             os.mkdir("ab", dir_fd=descriptors[-1])
             descriptors.append(os.open("ab", os.O_RDONLY, dir_fd=descriptors[-1]))
             os.close(descriptors.pop(-2)) if len(descriptors) > 2 else None
-        objects, others = walked(base)
+        objects, others = walked_at(str(base))
         assert objects == {"zz": ("zz", "foo", [])}
         assert [other.rpartition(": ")[2] for other in others] == ["unreadable"]
     finally:
@@ -290,6 +319,8 @@ NAMES = st.sampled_from(
             ".",
             "..",
             "foo",
+            "foo-",
+            "a+",
             "obj",
             "barn",
             "éàü",
@@ -375,6 +406,9 @@ def test_any_tree(implementations: list[Implementation], tree: dict[bytes, objec
         pairtree_walk.BUDGET = budget
         assert all(result == results[0] for result in results)
         records, loose = results[0]
+        assert read_both(folder, listed_at) == (records, loose)
+        read_both(folder, checked_at)
+        read_both(folder, files_at)
         shown = [(record.path.removeprefix("pairtree_root").lstrip("/"), record.proper) for record in records]
         assert shown == [(directory, proper) for directory, _, proper in objects]
         assert sorted(problem.path.removeprefix("pairtree_root/") for problem in loose) == sorted(others)

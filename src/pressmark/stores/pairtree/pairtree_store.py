@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
 from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_new, replace_directory
@@ -55,7 +56,15 @@ from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject
 from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore
 
+if TYPE_CHECKING:
+    from pressmark.stores.directories.bucket_directory import BucketDirectory
+
 __all__ = ["PairtreeStore", "PairtreeWriter"]
+
+_READ_ONLY = (
+    "a Pairtree in object storage is read-only: an object of several files cannot be stored in one step; "
+    "use an OCFL storage root"
+)
 
 
 class PairtreeStore(WalkedStore):
@@ -67,7 +76,8 @@ class PairtreeStore(WalkedStore):
     If the encapsulating directory of an object is a symbolic link, removing the object removes the link and keeps its
     target. Behind a link above it, nothing is removed: an error of kind ``link``. Objects below it are kept.
 
-    :param path: the directory that contains ``pairtree_root``, or ``pairtree_root`` itself
+    :param path: the directory that contains ``pairtree_root``, or ``pairtree_root`` itself; or an address in object
+        storage, such as ``s3://bucket/prefix``, where the store is read-only
     :param encapsulation: how encapsulating directories of new objects are named; see :class:`pressmark.Pairtree`
     :param prefix_required: refuse identifiers that do not begin with the tree's prefix
     :param links: ``"follow"`` symbolic links in the tree, or ``"refuse"`` them: report them and do not follow
@@ -136,7 +146,9 @@ class PairtreeStore(WalkedStore):
         :raises StoreError: the directory is not empty, or cannot be written
         :raises LayoutConfigError: unknown layout
         """
-        base = encode_path(path)
+        base = encode_path(path, remote=True)
+        if is_address(base):
+            raise StoreError(base, _READ_ONLY)
         pairtree = as_layout(layout) or Pairtree()
         if not isinstance(pairtree, Pairtree):
             raise StoreError(base, f"a Pairtree uses the layout pairtree, not {pairtree.name}")
@@ -201,7 +213,7 @@ class PairtreeStore(WalkedStore):
         """
         from pressmark.stores.pairtree.repair import repair  # only a repair needs it
 
-        if not dry_run:
+        if not dry_run or self.walk.is_read_only:
             self.refuse_changes()
         return repair(self, self.walk.with_options(ignore, readable=True), dry_run, progress)
 
@@ -262,7 +274,7 @@ class PairtreeStore(WalkedStore):
         with object_errors(self.root, identifier):
             for _ in range(TRIES):
                 entries = self.walk.contents(ppath)
-                if entries is None or REPLACED not in entries.ours:
+                if entries is None or REPLACED not in entries.ours or self.walk.is_read_only:
                     replaced = []
                     break
                 # The object may have been moved between the two checks.
@@ -273,6 +285,8 @@ class PairtreeStore(WalkedStore):
             if entries is None:
                 raise self._missing(identifier, ppath)
             shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+            if self.walk.is_read_only:
+                return self._in_bucket(shown_id, ppath, entries)
             if replaced or REPAIRING in entries.ours:
                 return self._between(shown_id, directory, entries, replaced)
             if not entries.members:
@@ -281,6 +295,24 @@ class PairtreeStore(WalkedStore):
             if ppath and entries.is_one_directory:
                 return StoredObject(self.root, shown_id, os.path.join(directory, entries.members[0].name), None, links)
             return StoredObject(self.root, shown_id, directory, [entry.name for entry in entries.members], links)
+
+    def _in_bucket(self, identifier: str, ppath: str, entries: Contents) -> StoredObject:
+        """Return an object in object storage."""
+        from pressmark.stores.directories.bucket_object import BucketObject  # only in object storage
+
+        if entries.ours:
+            what = (
+                "an interrupted change has left its files in several directories; repair a copy of the store on a disk"
+            )
+            raise ObjectError(self.root, identifier, "improper", what)
+        if not entries.members:
+            raise self._missing(identifier, ppath)
+        names = [entry.name for entry in entries.members]
+        directory = cast("BucketDirectory", self.walk.directory)
+        path = encode_fs(f"{ROOT}/{ppath}" if ppath else ROOT)
+        if ppath and entries.is_one_directory:
+            return BucketObject(self.root, identifier, directory, path + b"/" + names[0])
+        return BucketObject(self.root, identifier, directory, path, names)
 
     def _between(self, identifier: str, directory: bytes, entries: Contents, replaced: list[bytes]) -> StoredObject:
         """Return an object between two steps of a change.
@@ -336,6 +368,8 @@ class PairtreeStore(WalkedStore):
         return PairtreeWriter(self, mode, links, replace, durable_names=durable_names)
 
     def refuse_changes(self) -> None:
+        if self.walk.is_read_only:
+            raise StoreError(self.root, _READ_ONLY)
         if self.dialect is not None:
             raise StoreError(self.root, f"a tree in the dialect {self.dialect} is read-only; migrate it to a new tree")
 

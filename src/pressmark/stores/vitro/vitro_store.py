@@ -18,8 +18,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, quoted, quoted_path
 from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.fs.atomic import replace_file
@@ -38,53 +39,20 @@ from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import SourceCopy, Task, check_source, is_content
 from pressmark.stores.objects import CopyMode, Data, ObjectSource, Path, StoreObject, encode_path
 from pressmark.stores.store_change import Removal, above
-from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
+from pressmark.stores.vitro.vitro_object import VitroObject
 from pressmark.stores.vitro.walk import ROOT, WORK_DIRECTORY, Renaming, Walk
 from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore
 
+if TYPE_CHECKING:
+    from pressmark.stores.directories.bucket_directory import BucketDirectory
+
 __all__ = ["VitroObject", "VitroStore", "VitroWriter"]
 
-
-class VitroObject(StoredObject):
-    """An object of a Vitro store: one file.
-
-    :ivar name: the file's decoded name
-    :ivar file: absolute path of the file
-    """
-
-    def __init__(self, store: str, identifier: str, directory: bytes, stored: bytes, name: str) -> None:
-        super().__init__(store, identifier, directory, (stored,), "refuse")
-        self.name = name
-        self._file = os.path.join(directory, stored)
-        self.file = os.fsdecode(self._file)
-
-    def files(self) -> Iterator[tuple[str, str]]:
-        """Yield the file's name and path.
-
-        :raises ObjectError: of kind ``changed``
-        """
-        yield self.name, self.file
-        self.confirm()
-
-    def was_seen(self) -> bool:
-        """Return whether the status of the file could be read when the object was looked up."""
-        return self._seen[self._file] is not None
-
-    def is_current(self) -> bool:
-        """Return whether the file is still the one that was looked up."""
-        return is_same_version(status_of(self._file), self._seen[self._file])
-
-    def _open(self, name: str) -> BinaryIO:
-        file = self._opened(self._file, self._file) if name == self.name else None
-        if file is None:
-            raise ObjectError(
-                self._store,
-                self.id,
-                "missing",
-                f"file {quoted_path(name)} not found in the object; its file is {quoted_path(self.name)}",
-            )
-        return file
+_READ_ONLY = (
+    "a Vitro store in object storage is read-only: a file and its name cannot be replaced in one step; "
+    "use an OCFL storage root"
+)
 
 
 class VitroStore(WalkedStore):
@@ -99,7 +67,8 @@ class VitroStore(WalkedStore):
     in the object. Names may contain any characters up to U+00FF. An existing file is replaced in one step, even if it
     has a different name.
 
-    :param path: the directory that contains file_storage_root
+    :param path: the directory that contains file_storage_root; or an address in object storage, such as
+        ``s3://bucket/prefix``, where the store is read-only
     :param encoding: character encoding of the namespaces file
     :param ignore: globs of names to ignore in the whole store, such as ``.DS_Store``
     :param durable: flush everything before a change is made
@@ -143,8 +112,11 @@ class VitroStore(WalkedStore):
     def refuse_changes(self) -> None:
         """Raise an error if the store is known to be read-only.
 
-        :raises StoreError: the namespaces file is ambiguous, so that the paths of objects are uncertain
+        :raises StoreError: the store is in object storage; or the namespaces file is ambiguous, so that the paths of
+            objects are uncertain
         """
+        if self._directory.is_remote:
+            raise StoreError(self.root, _READ_ONLY)
         if self._doubt is not None:
             raise StoreError(os.path.join(self._base, NAMESPACES), f"the store is read-only: {self._doubt}")
 
@@ -176,7 +148,9 @@ class VitroStore(WalkedStore):
             if not isinstance(layout, Vitro):
                 raise StoreError(encode_path(path), f"a Vitro store uses the layout vitro, not {layout.name}")
             from_layout = dict(layout.namespaces)
-        base = encode_path(path)
+        base = encode_path(path, remote=True)
+        if is_address(base):
+            raise StoreError(base, _READ_ONLY)
         # Namespaces of the layout are checked like declared ones.
         with_declared(base, {}, from_layout.values())
         wanted = with_declared(base, from_layout, namespaces)
@@ -200,6 +174,8 @@ class VitroStore(WalkedStore):
 
         :raises StoreError: a namespace is invalid, or no letter is available; nothing was written
         """
+        if self._directory.is_remote:
+            self.refuse_changes()
         with store_errors(self._base), self._run_directory() as staging, staging.lock():
             self._read()  # another run may have declared namespaces
             self.refuse_changes()
@@ -274,6 +250,8 @@ class VitroStore(WalkedStore):
 
     def _stored(self, identifier: str | bytes, directory: str) -> VitroObject:
         shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        if self._directory.is_remote:
+            return self._in_bucket(identifier, shown_id, encode_fs(directory))
         path = os.path.abspath(os.path.join(self.walk.tree, encode_fs(directory)))
         with object_errors(self.root, identifier):
             while True:
@@ -286,6 +264,24 @@ class VitroStore(WalkedStore):
             with contextlib.suppress(PathError):
                 vitro_object.name = self.layout.decode_filename(self.walk.name_of(directory, stored, renaming))
         return vitro_object
+
+    def _in_bucket(self, identifier: str | bytes, shown_id: str, directory: bytes) -> VitroObject:
+        """Return an object in object storage."""
+        from pressmark.stores.vitro.bucket_vitro_object import BucketVitroObject  # only in object storage
+
+        with object_errors(self.root, identifier):
+            stored = self.walk.only_file(identifier, decode_fs(directory))
+        name = decode_fs(stored)
+        with contextlib.suppress(PathError):
+            name = self.layout.decode_filename(stored)
+        return BucketVitroObject(
+            self.root,
+            shown_id,
+            cast("BucketDirectory", self._directory),
+            encode_fs(ROOT) + b"/" + directory,
+            stored,
+            name,
+        )
 
     def _missing(self, identifier: str | bytes, directory: str | None = None) -> ObjectError:
         return self.walk.missing(identifier, self.layout.map_id(identifier) if directory is None else directory)
