@@ -142,12 +142,17 @@ def test_damaged_content(root: MemoryBucket, call: Call) -> None:
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 NO_STORE = "is not supported in object storage; use an OCFL storage root (ocfl), or a local directory"
+READ_ONLY = {
+    "pairtree": "a Pairtree in object storage is read-only: an object of several files cannot be stored in one step",
+    "vitro": "a Vitro store in object storage is read-only: a file and its name cannot be replaced in one step",
+}
 REFUSED = {
     **{
-        f"store init {kind} s3://books/new": f"s3://books/new: a store of kind {kind} {NO_STORE}"
-        for kind in ("pairtree", "vitro", "bags")
+        f"store init {kind} s3://books/new": f"'s3://books/new': {reason}; use an OCFL storage root"
+        for kind, reason in READ_ONLY.items()
     },
-    f"store check {ROOT} --kind pairtree": f"{ROOT}: a store of kind pairtree {NO_STORE}",
+    "store init bags s3://books/new": f"s3://books/new: a store of kind bags {NO_STORE}",
+    f"store check {ROOT} --kind bags": f"{ROOT}: a store of kind bags {NO_STORE}",
     f"store check {ROOT} --workers 2": "--workers: not supported in object storage; omit the option",
     f"store check {ROOT} --dask tcp://x:1": "--dask: not supported in object storage; omit the option",
     f"store put {ROOT} id:1 scans --copy-mode reflink": (

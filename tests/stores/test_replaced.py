@@ -18,7 +18,7 @@ from pressmark.stores import Store, stored_object as base
 from pressmark.stores.ocfl.local.local_storage import LocalStorage
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.stored_object import is_same_version, status_of
-from pressmark.stores.vitro import vitro_store as vitro
+from pressmark.stores.vitro import vitro_object as vitro
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.trees import write
 

@@ -119,6 +119,7 @@ def update_command(
         return provenance.options(kind) | chosen if kind == "ocfl" else chosen
 
     opened = open_store(path, kind, layout, identifiers, more=more)
+    opened.refuse_changes()
     store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
     rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
 

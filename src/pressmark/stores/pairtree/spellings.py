@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import filterfalse
+from itertools import accumulate, filterfalse
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts.pairtree import unclean
@@ -44,6 +44,12 @@ class Spellings:
 
         :raises OSError: a directory of the tree cannot be read
         """
+        if self._tree.is_remote:
+            from pressmark.buckets.requests import in_order  # only in object storage
+
+            # All levels at a time: each costs a request.
+            levels = ["", *accumulate(ppath.split("/")[:-1], "{}/{}".format)]
+            self._kept = dict(zip(levels, in_order(self._list, levels), strict=True))
         wanted = b""
         above = spelled = ""
         for part in ppath.split("/"):
