@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 from pressmark import _kernels
 from pressmark.buckets.bucket import MAX_KEY, Bucket, KeyChangedError, KeyStatus, ListedKey
 from pressmark.buckets.probe import STAGING
-from pressmark.buckets.remote_content import SMALL
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError, quoted, quoted_path
