@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark import migrate, stores
+from pressmark import stores
 from pressmark.buckets.address import is_address, open_bucket, parse
 from pressmark.errors import StoreError
 
@@ -82,8 +82,6 @@ def test_open_bucket(aws: None) -> None:
         lambda: stores.VitroStore.create("s3://books/vitro"),
         lambda: stores.BagFolder.create("s3://books/bags"),
         lambda: stores.PairtreeStore("s3://books/tree"),
-        lambda: migrate.plan("books", "s3://books/root", to="ocfl", layout="0003"),
-        lambda: migrate.plan("s3://books/root", "books", to="pairtree"),
     ],
 )
 def test_what_is_not_supported(call: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
