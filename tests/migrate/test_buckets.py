@@ -304,3 +304,30 @@ def test_a_kill_at_every_request(tmp_path: Path, buckets: dict[str, CountingBuck
         assert contents(root) == expected
         assert root.check(digests=True).errors == []
     assert number > 10
+
+
+def test_copies_on_the_server(tmp_path: Path, buckets: dict[str, CountingBucket]) -> None:
+    """Content does not leave a server that knows the digests of source and copy; otherwise it is read."""
+    source = ocfl(ROOT)
+    expected = contents(source)
+    there = buckets["other"] = new_bucket("other")
+    buckets["books"].received = 0
+    run = migrated(ROOT, "s3://other/there", tmp_path / "work", to="ocfl", layout="0003", verify="stored")
+    assert (run.by_status, run.complete) == ({"ok": 5}, True)
+    assert there.content.total() == 0
+    assert contents(stores.OcflRoot("s3://other/there")) == expected
+    assert stores.OcflRoot("s3://other/there").check(digests=True).errors == []
+
+    class Forgetful(CountingBucket):
+        def head(self, key: bytes) -> KeyStatus:
+            return super().head(key)._replace(digests={})
+
+    for bucket in (Forgetful(), CountingBucket()):
+        bucket.server = "memory" if isinstance(bucket, Forgetful) else "another"
+        bucket.url = "s3://other"
+        buckets["other"] = bucket
+        run = migrated(ROOT, "s3://other/there", tmp_path / f"work{bucket.server}", to="ocfl", layout="0003")
+        assert (run.by_status, run.complete) == ({"ok": 5}, True)
+        assert bucket.content.total() > 0
+        assert contents(stores.OcflRoot("s3://other/there")) == expected
+        assert stores.OcflRoot("s3://other/there").check(digests=True).errors == []

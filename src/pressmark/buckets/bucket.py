@@ -19,6 +19,7 @@ __all__ = [
         "ARCHIVED",
         "ARCHIVES",
         "DIGESTS",
+        "MAX_COPY",
         "MAX_KEY",
         "MAX_PARTS",
         "MIN_PART",
@@ -36,6 +37,8 @@ __all__ = [
 NEW, ANY = "new", "any"
 #: Bytes of a key, bytes of every part of an upload except the last, parts of an upload.
 MAX_KEY, MIN_PART, MAX_PARTS = 1024, 5 << 20, 10_000
+#: Bytes of a key that is copied in one request.
+MAX_COPY = 5 << 30
 #: The digests of content that servers can keep, the longest first.
 DIGESTS = ("sha512", "sha256", "sha1", "md5")
 #: Storage classes whose content must be restored before it can be read.
@@ -192,6 +195,10 @@ class Bucket(Protocol):
     sent: int
     received: int
 
+    @property
+    def server(self) -> object:
+        """What is equal for the buckets of one server."""
+
     def list(self, prefix: bytes, *, after: bytes = b"", delimiter: bool = False, limit: int = 1000) -> Page:
         """Return the next keys that begin with ``prefix``.
 
@@ -254,9 +261,18 @@ class Bucket(Protocol):
     def uploads(self, prefix: bytes) -> Iterator[Upload]:
         """Yield the uploads of keys that begin with ``prefix``."""
 
-    def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
-        """Copy a key within the bucket on the server, and return the token of the copy.
+    def copy(
+        self,
+        source: bytes,
+        key: bytes,
+        *,
+        over: str = NEW,
+        storage_class: str | None = None,
+        of: Bucket | None = None,
+    ) -> str:
+        """Copy a key of at most :data:`MAX_COPY` bytes on the server, and return the token of the copy.
 
+        :param of: the bucket of the source, of the same server; :data:`None` for this one
         :param over: as for :meth:`put`, like the errors
         """
 

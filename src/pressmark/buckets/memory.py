@@ -10,13 +10,14 @@ from io import BytesIO
 from itertools import count
 from threading import RLock
 from time import time
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pressmark.buckets.bucket import (
     ANY,
     ARCHIVES,
     NEW,
     ArchivedError,
+    Bucket,
     Download,
     KeyChangedError,
     KeyStatus,
@@ -74,6 +75,7 @@ class MemoryBucket:
         self, on_request: Callable[[str, bytes], object] | None = None, clock: Callable[[], float] = time
     ) -> None:
         self.url = "s3://memory"
+        self.server: object = "memory"
         self.accepted = {"sha512", "sha256"}
         self.requests = self.sent = self.received = 0
         self.on_request = on_request
@@ -256,10 +258,18 @@ class MemoryBucket:
             found = [Upload(one.key, name, one.started) for name, one in self._uploads.items()]
         return (one for one in sorted(found) if one.key.startswith(prefix))
 
-    def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
+    def copy(
+        self,
+        source: bytes,
+        key: bytes,
+        *,
+        over: str = NEW,
+        storage_class: str | None = None,
+        of: Bucket | None = None,
+    ) -> str:
         self._enter("copy", key)
         with self._lock:
-            found = self._find(source)
+            found = cast(MemoryBucket, of or self)._find(source)
             token = self._write(key, found.data, over, found.digests, storage_class)
         self._leave("copy", key)
         return token

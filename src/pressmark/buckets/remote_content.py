@@ -1,36 +1,31 @@
-"""Keys of a bucket as content to copy, opened several at a time."""
+"""A key of a bucket as content to copy."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
 
 from pressmark.buckets.bucket import Bucket
 from pressmark.buckets.remote_file import RemoteFile
-from pressmark.buckets.requests import in_order
 
-__all__ = ["SMALL", "RemoteContent", "fetched"]
+__all__ = ["SMALL", "RemoteContent"]
 
 #: Files that are read ahead are read whole, if they are not larger, in bytes.
 SMALL = 1 << 20
-
-Task = TypeVar("Task")
 
 
 class RemoteContent:
     """A key of a bucket as content to copy: nothing is asked for before it is needed."""
 
     def __init__(self, bucket: Bucket, key: bytes) -> None:
-        self._bucket = bucket
-        self._key = key
+        self.bucket = bucket
+        self.key = key
         self._file: io.RawIOBase | io.BytesIO | None = None
         self._error: OSError | None = None
 
     def fetch(self) -> None:
         """Open the file, and read it if it is small; :meth:`read` raises the error."""
         try:
-            file = RemoteFile(self._bucket, self._key)
+            file = RemoteFile(self.bucket, self.key)
             if file.status.size > SMALL:
                 self._file = file
                 return
@@ -54,18 +49,3 @@ class RemoteContent:
             self._file.close()
             self._file = io.BytesIO()
         return block
-
-
-def fetched(tasks: Iterator[Task], content: Callable[[Task], Any]) -> Iterator[Task]:
-    """Yield tasks in order, and open the files of the next ones meanwhile.
-
-    :param content: returns what a task copies
-    """
-
-    def fetch(task: Task) -> Task:
-        source = content(task)
-        if isinstance(source, RemoteContent):
-            source.fetch()
-        return task
-
-    return in_order(fetch, tasks)

@@ -31,6 +31,7 @@ from pressmark.buckets.bucket import (
     DIGESTS,
     NEW,
     ArchivedError,
+    Bucket,
     Download,
     KeyChangedError,
     KeyStatus,
@@ -299,9 +300,23 @@ class S3Bucket:
             query["key-marker"] = decoded(fields["NextKeyMarker"]).decode()
             query["upload-id-marker"] = fields.get("NextUploadIdMarker", "")
 
-    def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
-        headers = _condition(over) | _storage_class(storage_class)
-        headers["x-amz-copy-source"] = quote(f"{self.name}/{key_text(source)}", safe="/~")
+    @property
+    def server(self) -> object:
+        """The address of the server."""
+        return self._server.endpoint
+
+    def copy(
+        self,
+        source: bytes,
+        key: bytes,
+        *,
+        over: str = NEW,
+        storage_class: str | None = None,
+        of: Bucket | None = None,
+    ) -> str:
+        headers = _condition(over) | _storage_class(storage_class) | _OURS | {"x-amz-metadata-directive": "REPLACE"}
+        bucket = (of or self).url.removeprefix("s3://")
+        headers["x-amz-copy-source"] = quote(f"{bucket}/{key_text(source)}", safe="/~")
         answer = self._call("CopyObject", "PUT", key, headers=headers, over=over, text=key_text(key))
         return _token(_fields(answer.xml).get("ETag"))
 

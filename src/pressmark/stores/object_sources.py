@@ -40,6 +40,7 @@ __all__ = [
     "is_content",
     "is_remote",
     "open_files",
+    "opened",
     "plain_entries",
     "refuse_within",
     "require_copied",
@@ -504,6 +505,7 @@ class Copier:
     :param mode: as for :func:`pressmark.fixity.copying.copy_files`
     :param copied: devices where sharing blocks was tried, and files were copied; more are added
     :param take: called with each file before it is copied: returns it, or the outcome if it has copied the file itself
+    :param fetch: called with each content in a bucket before that, in several threads: as ``take``
     """
 
     def __init__(
@@ -511,10 +513,12 @@ class Copier:
         mode: str,
         copied: set[int],
         take: Callable[[SourceCopy, bytes | Content, bytes], bytes | Content | Outcome] = lambda _copy, file, _to: file,
+        fetch: Callable[[SourceCopy, Any, bytes], Any] = lambda _copy, content, _to: opened(content),
     ) -> None:
         self._mode = mode
         self._copied = copied
         self._take = take
+        self._fetch = fetch
 
     def copy(self, copies: Sequence[SourceCopy], together: int | None = None) -> Iterator[SourceCopy]:
         """Copy sources, and yield each once it is copied, in order; with the error, if any.
@@ -588,9 +592,9 @@ class Copier:
 
         tasks = self._tasks(copies)
         if first.is_remote:
-            from pressmark.buckets.remote_content import fetched  # slow to import
+            from pressmark.buckets.requests import in_order  # slow to import
 
-            tasks = fetched(tasks, lambda task: getattr(task[1], "data", None))
+            tasks = in_order(lambda task: (task[0], self._fetch(task[0][0], task[1], task[2]), task[2]), tasks)
         stream = copy_files(
             self._taken(tasks),
             first.algorithms,
@@ -612,6 +616,12 @@ class Copier:
         except Exception as error:  # that concerns all files, such as blocks that cannot be shared
             for copy in copies:
                 copy.error = copy.error or error
+
+
+def opened(content: Any) -> Any:
+    """Return content in a bucket, which is being read from now on."""
+    content.data.fetch()
+    return content
 
 
 def is_remote(content: object) -> bool:

@@ -36,6 +36,7 @@ class Prepared:
     :ivar size: of these, in bytes
     :ivar sending: the files of the version that are being sent or have been sent, by content path
     :ivar uploads: large files that are in the bucket, but not yet visible
+    :ivar copied: the files that the server has copied, by content path
     :ivar there: the files of a new object that an interrupted run has sent
     :ivar is_adopted: whether its inventories are given, so that no content path changes
     """
@@ -47,6 +48,7 @@ class Prepared:
         self.size = 0
         self.sending: dict[bytes, Future[Sent]] = {}
         self.uploads: dict[bytes, PartsUpload] = {}
+        self.copied: set[bytes] = set()
         self.there: set[bytes] = set()
         self.is_adopted = False
 

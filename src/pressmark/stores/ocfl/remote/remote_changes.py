@@ -25,7 +25,7 @@ from itertools import count, groupby
 from types import TracebackType
 from typing import Any, Self
 
-from pressmark.buckets.bucket import ANY, NEW, KeyChangedError
+from pressmark.buckets.bucket import ANY, MAX_COPY, NEW, KeyChangedError
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.requests import REQUESTS
 from pressmark.buckets.upload import PART, PartsUpload
@@ -36,7 +36,7 @@ from pressmark.fs.moves import remove_tree
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.option_names import option
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import Copier, SourceCopy
+from pressmark.stores.object_sources import Copier, SourceCopy, opened
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, declaration
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
@@ -63,6 +63,8 @@ from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["RemoteChanges"]
 
+# A path, content, or the outcome of a file that has arrived.
+_File = bytes | Content | Outcome
 _INVENTORY = encode_fs(INVENTORY)
 # Bytes of small files that are sent at a time, and requests that wait.
 SENDING = 64 << 20
@@ -135,16 +137,44 @@ class RemoteChanges:
         os.makedirs(directory, exist_ok=True)
 
     def copy(self, copies: Sequence[SourceCopy], copier: Copier, together: int | None = None) -> Iterator[SourceCopy]:
-        return Copier("copy", set(), self._send_large).copy(copies, together)
+        return Copier("copy", set(), self._send_large, self._copy_on_server).copy(copies, together)
 
     def _place(self, target: bytes) -> tuple[Prepared, bytes]:
         """Return what a path below one of :meth:`begin` belongs to, and the path in it."""
         top = target[: target.index(b"/", len(self.path) + 1)]
         return self._prepared[top], target[len(top) + 1 :]
 
-    def _send_large(self, copy: SourceCopy, content: bytes | Content, target: bytes) -> bytes | Content | Outcome:
+    def _copy_on_server(self, copy: SourceCopy, content: Any, target: bytes) -> Any:
+        """Copy a file from a bucket of the same server, if the server knows that the copy is equal; otherwise read it.
+
+        It keeps digests of the source and of the copy, and it must not replace what is there.
+        """
+        source, (prepared, path) = content.data, self._place(target)
+        probed = self._location.probed
+        if probed is None or not probed.copies or source.bucket.server != self._bucket.server or path.count(b"/") < 2:
+            return opened(content)
+        key = self._key(prepared, path)
+        try:
+            found = source.bucket.head(source.key)
+            digests = {name: found.digests[name] for name in copy.algorithms if name in found.digests}
+            if len(digests) < len(copy.algorithms) or found.size > MAX_COPY:
+                return opened(content)
+            self._bucket.copy(source.key, key, of=source.bucket, storage_class=self._class)
+            there = self._bucket.head(key)
+            if there.size != found.size or not digests.items() <= there.digests.items():
+                self._bucket.delete([key])
+                return opened(content)
+        except OSError:  # reading it meets the reason, too
+            return opened(content)
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
+        prepared.copied.add(path)
+        return Outcome(decode_fs(source.key), digests, found.size, int(found.modified * 1e9), None)
+
+    def _send_large(self, copy: SourceCopy, content: _File, target: bytes) -> _File:
         """Send a large file of a source in parts, and return its outcome; a small one is returned."""
         options = OpenOptions(copy.links == "follow", real=copy.is_real and copy.links == "refuse")
+        if isinstance(content, Outcome):
+            return content
         size, first = 0, b""
         prepared, path = self._place(target)
         if path.count(b"/") < 2:  # an inventory of an object that is stored as it is
@@ -191,6 +221,10 @@ class RemoteChanges:
         """Begin to send all files that wait."""
         waiting, prepared.waiting, prepared.size = prepared.waiting, {}, 0
         for path, (copy, digests) in waiting.items():
+            if path in prepared.copied:
+                prepared.copied.remove(path)
+                prepared.sending[path] = self._pool.submit(Sent, path)
+                continue
             if path in prepared.uploads:
                 prepared.sending[path] = self._pool.submit(self._publish_upload, prepared, path)
                 continue
@@ -250,6 +284,8 @@ class RemoteChanges:
         prepared, path = self._place(file)
         if path in prepared.uploads:
             prepared.uploads.pop(path).discard()
+        if path in prepared.copied:
+            self._bucket.delete([self._key(prepared, path)])
         os.unlink(file)
 
     def prune(self, directory: bytes) -> None: ...
@@ -262,6 +298,8 @@ class RemoteChanges:
         if prepared is not None:
             for sending in prepared.sending.values():
                 sending.cancel()
+            with suppress(OSError):
+                self._bucket.delete([self._key(prepared, path) for path in prepared.copied])
             for upload in prepared.uploads.values():
                 with suppress(OSError):
                     upload.discard()
