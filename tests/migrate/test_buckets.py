@@ -104,6 +104,7 @@ def contents(root: Any) -> dict[str, dict[str, bytes]]:
 
 def migrated(source: Any, destination: Any, work: Path, **options: Any) -> migrate.Run:
     plan = migrate.plan(str(source), str(destination), work=work, **options)
+    assert plan.requests > 0
     return migrate.run(plan, processes=False, workers=1)
 
 
@@ -306,8 +307,38 @@ def test_a_kill_at_every_request(tmp_path: Path, buckets: dict[str, CountingBuck
     assert number > 10
 
 
-def test_copies_on_the_server(tmp_path: Path, buckets: dict[str, CountingBucket]) -> None:
+@pytest.mark.parametrize(
+    ("source", "destination", "options"),
+    [
+        ("disk", ROOT, {}),
+        ("disk", ROOT, {"verify": "stored"}),
+        (ROOT, "disk", {"to": "pairtree"}),
+        (ROOT, "disk", {"move": True}),
+        (ROOT, "s3://other", {"verify": "reread"}),
+    ],
+)
+def test_the_number_of_requests(
+    tmp_path: Path, buckets: dict[str, CountingBucket], source: str, destination: str, options: dict[str, Any]
+) -> None:
+    """A plan says about how many requests its run sends."""
+    places = [place if place.startswith("s3:") else str(tmp_path / place) for place in (source, destination)]
+    ocfl(places[0], [f"info:x/{number}" for number in range(20)])
+    options = {"to": "ocfl", **options}
+    if options["to"] == "ocfl":
+        options["layout"] = "0004"
+    plan = migrate.plan(*places, work=tmp_path / "work", **options)
+    before = sum(bucket.requests for bucket in buckets.values())
+    assert migrate.run(plan, processes=False, workers=1).by_status == {"ok": 20}
+    sent = sum(bucket.requests for bucket in buckets.values()) - before
+    # Content of other versions is read, too, and inventories need no digest.
+    assert 0.6 * sent <= plan.requests <= 1.6 * sent, sent
+
+
+def test_copies_on_the_server(
+    tmp_path: Path, buckets: dict[str, CountingBucket], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Content does not leave a server that knows the digests of source and copy; otherwise it is read."""
+    monkeypatch.setattr(remote_changes, "SMALL", -1)
     source = ocfl(ROOT)
     expected = contents(source)
     there = buckets["other"] = new_bucket("other")

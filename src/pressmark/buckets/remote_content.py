@@ -14,9 +14,13 @@ SMALL = 1 << 20
 
 
 class RemoteContent:
-    """A key of a bucket as content to copy: nothing is asked for before it is needed."""
+    """A key of a bucket as content to copy: nothing is asked for before it is needed.
 
-    def __init__(self, bucket: Bucket, key: bytes) -> None:
+    :param size: in bytes, if it is known
+    """
+
+    def __init__(self, bucket: Bucket, key: bytes, size: int | None = None) -> None:
+        self.size = size
         self.bucket = bucket
         self.key = key
         self._file: io.RawIOBase | io.BytesIO | None = None

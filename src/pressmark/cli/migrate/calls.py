@@ -264,6 +264,8 @@ class MigrateCall:
             f"{format_count(plan.objects, 'object')} would be migrated by {plan.mode}",
             f"{format_count(plan.files, 'file')}, {format_bytes(plan.bytes)}",
         ]
+        if plan.requests:
+            pieces.append(f"about {format_count(plan.requests, 'request')}")
         for number, what in (
             (plan.invalid, "invalid"),
             (plan.missing, "not in the source"),

@@ -48,6 +48,7 @@ class Plan:
     :ivar ids_sha256: SHA-256 of the listed identifiers; empty without a list
     :ivar seconds: duration of planning
     :ivar before: work folder of the earlier run, relative to this one (catch-up only)
+    :ivar requests: about how many requests the run sends to object storage
     """
 
     work: str
@@ -67,6 +68,7 @@ class Plan:
     ids_sha256: str = ""
     seconds: float = 0.0
     before: str | None = None
+    requests: int = 0
 
     def __repr__(self) -> str:
         return f"<Plan {self.work!r}: {self._totals()}, {self.options.source_kind} to {self.options.to}>"

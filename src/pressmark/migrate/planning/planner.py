@@ -35,7 +35,7 @@ from pressmark.migrate.planning.conflicts import (
 )
 from pressmark.migrate.planning.plan import Plan, write_record
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
-from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of
+from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of, request_count
 from pressmark.migrate.transfer.places import place_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
 from pressmark.option_names import option
@@ -584,6 +584,7 @@ class _Planning:
             map_sha256=self._map_sha256,
             ids_sha256=self.ids_sha256,
             seconds=round(monotonic() - self._started, 3),
+            requests=request_count(self._options, totals.objects, totals.files),
             before=None if self.selection is None else os.path.relpath(self.selection.plan.work, self._folder),
         )
         parameters = {**self._options.record(), "entries": digest}

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError, IdentifierError, quoted
 from pressmark.fixity.copying import copy_files
 from pressmark.fs.names import encode_fs, is_utf8
@@ -17,7 +18,7 @@ from pressmark.migrate.workdir import SCRATCH
 from pressmark.stores.registry import store_class
 from pressmark.summaries import format_bytes
 
-__all__ = ["TargetPath", "Targets", "lack_of_space", "mode_of"]
+__all__ = ["TargetPath", "Targets", "lack_of_space", "mode_of", "request_count"]
 
 _PAIRTREE, _VITRO = "pairtree_root", "file_storage_root"
 # The directory of the content of a new object.
@@ -193,6 +194,21 @@ def _can_clone(options: Options, folder: str) -> bool | None:
             return all(found.ok for _key, found in copy_files([(None, one, other)], (), mode="reflink"))
         except (BagError, OSError):
             return False
+
+
+def request_count(options: Options, objects: int, files: int) -> int:
+    """Return about how many requests a run sends to object storage, if all objects are new; 0 without object storage.
+
+    :param files: number of files that are copied
+    """
+    of_objects = of_files = 0
+    if is_address(options.destination):
+        of_objects, of_files = (5 if options.verbatim else 9), 1
+        if options.verify in ("reread", "stored"):
+            of_objects, of_files = of_objects + 3, of_files + 1
+    if is_address(options.source):
+        of_objects, of_files = of_objects + (2 if options.verbatim else 6) + (26 if options.move else 0), of_files + 1
+    return of_objects * objects + of_files * files
 
 
 def lack_of_space(destination: str, blocks: int, files: int, directories: int) -> list[tuple[str, str]]:

@@ -106,6 +106,7 @@ class _InBucket:
         self._bucket = bucket
         self._storage = RemoteStorage(bucket)
         self._cut = len(self._storage.path(b"")) + 1
+        self._sizes: dict[bytes, int] = {}
 
     def statuses(self, paths: Sequence[bytes]) -> list[os.stat_result]:
         if len(paths) < 2:  # none, or one
@@ -132,7 +133,7 @@ class _InBucket:
     def source(self, path: bytes) -> Any:
         from pressmark.buckets.remote_content import RemoteContent
 
-        return RemoteContent(self._bucket, path[self._cut :])
+        return RemoteContent(self._bucket, path[self._cut :], self._sizes.get(path))
 
     def kept_digests(self, path: bytes) -> Mapping[str, str]:
         return self._bucket.head(path[self._cut :]).digests
@@ -148,10 +149,11 @@ class _InBucket:
 
     def list_tree(self, top: bytes, files: list[File], empty: list[File]) -> list[File]:
         above = top + b"/"
-        for path in self._storage.statuses(above[self._cut :]):
+        for path, status in self._storage.statuses(above[self._cut :]).items():
             name = path[len(above) - self._cut :]
             if name and not name.endswith(b"/"):  # a key that stands for a directory
                 files.append((name, above + name))
+                self._sizes[above + name] = status.st_size
         return []
 
 

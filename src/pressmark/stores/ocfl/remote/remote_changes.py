@@ -27,6 +27,7 @@ from typing import Any, Self
 
 from pressmark.buckets.bucket import ANY, MAX_COPY, NEW, KeyChangedError
 from pressmark.buckets.probe import STAGING
+from pressmark.buckets.remote_content import SMALL
 from pressmark.buckets.requests import REQUESTS
 from pressmark.buckets.upload import PART, PartsUpload
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -151,7 +152,9 @@ class RemoteChanges:
         """
         source, (prepared, path) = content.data, self._place(target)
         probed = self._location.probed
-        if probed is None or not probed.copies or source.bucket.server != self._bucket.server or path.count(b"/") < 2:
+        can_copy = probed is not None and probed.copies and source.bucket.server == self._bucket.server
+        # A small file needs fewer requests if it is read and sent.
+        if not can_copy or path.count(b"/") < 2 or (source.size is not None and source.size <= SMALL):
             return opened(content)
         key = self._key(prepared, path)
         try:
