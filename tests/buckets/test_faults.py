@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pressmark.buckets.bucket import MIN_PART, KeyChangedError
+from pressmark.buckets.requests import in_order
 
 from .conftest import open_s3
 from .proxy import DROP, HALF, LOSE, SILENCE, Answer, Fault, Proxy, error, run_proxy
@@ -314,3 +315,20 @@ def test_many_threads(bucket: S3Bucket, proxy: Proxy) -> None:
     with ThreadPoolExecutor(12) as pool:
         assert sum(pool.map(work, range(60))) == bucket.sent == proxy.received == bucket.received
     assert bucket.requests == len(proxy.requests) == 60 * 5
+
+
+def test_requests_that_nobody_waits_for() -> None:
+    """Requests that read are left behind by an interrupt, while the server is silent."""
+    answered = threading.Event()
+    ended: list[int] = []
+
+    def request(number: int) -> int:
+        if number and answered.wait(60):
+            ended.append(number)
+        return number
+
+    run = in_order(request, range(100), patience=0.01)
+    assert next(run) == 0
+    run.close()  # type: ignore[attr-defined]
+    assert ended == []
+    answered.set()

@@ -8,10 +8,12 @@ from typing import TypeVar
 
 from pressmark.threads import Threads, require_use
 
-__all__ = ["REQUESTS", "in_order", "pause"]
+__all__ = ["PATIENCE", "REQUESTS", "in_order", "pause"]
 
 #: Requests at a time.
 REQUESTS = 16
+#: Seconds to wait for requests that only read, when their results are no longer needed.
+PATIENCE = 0.5
 # Seconds between two looks whether a result is still needed.
 LOOK = 0.1
 
@@ -20,18 +22,23 @@ R = TypeVar("R")
 
 
 def in_order(
-    function: Callable[[T], R], items: Iterable[T], on_wait: Callable[[], object] = lambda: None
+    function: Callable[[T], R],
+    items: Iterable[T],
+    on_wait: Callable[[], object] = lambda: None,
+    *,
+    patience: float | None = None,
 ) -> Iterator[R]:
     """Call a function in several threads, and yield the results in the order of the items; few are read ahead.
 
     :param on_wait: called in this thread, about ten times a second while it waits for a result
+    :param patience: seconds to wait for its calls at the end; :data:`None` for no limit, as for a function that writes
     """
 
     def wait() -> None:
         require_use()
         on_wait()
 
-    with Threads(REQUESTS, "pressmark-request") as pool:
+    with Threads(REQUESTS, "pressmark-request", patience=patience) as pool:
         yield from pool.map(function, items, on_wait=wait)
 
 

@@ -155,7 +155,7 @@ def hash_command(
             progress,
             path=output,
             data=True,
-            interrupted=interruption_message(journal),
+            interrupted="interrupted" if in_storage else interruption_message(journal),
             paths=None if in_storage else files,  # listing keys again costs requests
         ) as lines,
     ):

@@ -165,7 +165,7 @@ def verify_command(
             Output(
                 progress,
                 as_json=as_json,
-                interrupted=interruption_message(journal),
+                interrupted="interrupted" if in_storage else interruption_message(journal),
                 paths=None if in_storage else check.paths,
             ) as output,
         ):

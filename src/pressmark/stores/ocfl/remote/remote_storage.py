@@ -22,7 +22,7 @@ from pressmark import _kernels
 from pressmark.buckets.bucket import MAX_KEY, Bucket, KeyChangedError, KeyStatus, ListedKey
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.remote_file import RemoteFile
-from pressmark.buckets.requests import in_order
+from pressmark.buckets.requests import PATIENCE, in_order
 from pressmark.errors import StoreError, quoted, quoted_path
 from pressmark.fixity.bucket_files import hash_key
 from pressmark.fixity.outcomes import Content, Outcome
@@ -163,7 +163,7 @@ class RemoteStorage:
             key, file = task
             return key, hash_key(self.bucket, self.prefix + file, self.path(file), algorithms)
 
-        return in_order(hashed, tasks)
+        return in_order(hashed, tasks, patience=PATIENCE)
 
     def trees(
         self,
@@ -179,7 +179,9 @@ class RemoteStorage:
         if marker:
             below = self._siblings(above, names)
         else:
-            found = in_order(lambda name: (name, list(self.location.listed(above + _above(name)))), names)
+            found = in_order(
+                lambda name: (name, list(self.location.listed(above + _above(name)))), names, patience=PATIENCE
+            )
             below = {name: keys for name, keys in found if len(names) == 1 or len(keys) <= MANY}
             below = {name: below.get(name) for name in names}
         trees: list[Tree] = []
@@ -227,7 +229,8 @@ class RemoteStorage:
                     if hashlib.md5(line, usedforsecurity=False).hexdigest() == one.token:
                         found[_identity(one)] = line
             unread = list({_identity(one): one for one in some if _identity(one) not in found}.values())
-            for one, content in zip(unread, in_order(lambda one: self._content(one, reads), unread), strict=True):
+            read = in_order(lambda one: self._content(one, reads), unread, patience=PATIENCE)
+            for one, content in zip(unread, read, strict=True):
                 found[_identity(one)] = content
             for one in some:
                 content = found[_identity(one)]

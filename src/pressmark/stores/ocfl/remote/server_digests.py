@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from pressmark.buckets.checksum_report import ChecksumReport
-from pressmark.buckets.requests import in_order
+from pressmark.buckets.requests import PATIENCE, in_order
 from pressmark.fixity.bucket_files import hash_key, stored_digests, without_digest
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import decode_fs
@@ -42,7 +42,8 @@ class ServerDigests:
 
         :param tasks: key and path of each file
         """
-        yield from in_order(lambda task: self._outcome(*task, algorithms), self._looked_up(tasks, algorithms))
+        looked_up = self._looked_up(tasks, algorithms)
+        yield from in_order(lambda task: self._outcome(*task, algorithms), looked_up, patience=PATIENCE)
 
     def _looked_up(
         self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...]
