@@ -285,3 +285,17 @@ def test_a_malformed_address(scans: MemoryBucket, call: Call, tmp_path: Path) ->
         done = call(*arguments)
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
         assert "the prefix has an empty part" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["hash", "s3://books/scans"], ["verify", "sums", "--root", "s3://books/scans"]])
+def test_a_refused_listing(scans: MemoryBucket, call: Call, tmp_path: Path, arguments: list[str]) -> None:
+    """Keys that cannot be listed end the command with one line."""
+    (tmp_path / "sums").write_text(lines())
+
+    def refuse(name: str, _key: bytes) -> None:
+        if name == "list":
+            raise PermissionError(13, "access denied; use other credentials", "s3://books")
+
+    scans.on_request = refuse
+    done = call(*arguments)
+    assert (done.exit_code, done.stderr) == (1, "pressmark: s3://books: access denied; use other credentials\n")

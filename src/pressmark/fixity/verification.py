@@ -130,22 +130,19 @@ def verify(
             nonlocal key_at
             for entry in entries:
                 name = os.fsencode(entry.path)
-                if base is None and key_at is None and is_address(name):
-                    from pressmark.fixity.bucket_files import keys_at
-
-                    key_at = keys_at()
-                if key_at is not None and (is_remote or is_address(name)):
-                    key = key_at(name)
-                    if known is not None and isinstance(key, Fetched):
-                        known.add(key.path)
-                    if entry.digests:
-                        yield entry, key
-                    continue
                 path = name if base is None else os.path.join(base, name)
+                key: Fetched | Outcome | None = None
+                if is_remote or (base is None and is_address(name)):
+                    if key_at is None:
+                        from pressmark.fixity.bucket_files import keys_at
+
+                        key_at = keys_at()
+                    key = key_at(name)
+                    path = os.fsencode(key.path)
                 if known is not None:
                     known.add(path)
                 if entry.digests:
-                    yield entry, path if real is None else _without_links(real, name)
+                    yield entry, key or (path if real is None else _without_links(real, name))
 
         for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
             for entry, outcome in hash_tasks(
