@@ -51,7 +51,7 @@ def store_class(kind: str) -> type[Any]:
 
 
 def kind_of(path: Path) -> str:
-    """Detect the kind of store in a directory.
+    """Detect the kind of store in a directory, or at an address in object storage.
 
     A Pairtree contains ``pairtree_root`` (or is that directory), a Vitro store ``file_storage_root``, an OCFL storage
     root the declaration ``0=ocfl_…``; a folder of bags contains a bag, or was created as one.
@@ -177,7 +177,8 @@ def open(path: Path, kind: str | None = None) -> Store: ...
 def open(path: Path, kind: str | None = None) -> Store:
     """Open a store with the default options of its class; call the class for others: ``OcflRoot(path, user=…)``.
 
-    :param path: directory of the store, or the address of an OCFL storage root, such as ``s3://bucket/prefix``
+    :param path: directory of the store, or its address in object storage, such as ``s3://bucket/prefix``, where
+        Pairtrees and Vitro stores are read-only, and folders of bags are not supported
     :param kind: one of :data:`KINDS`; :data:`None` to detect it
     :raises StoreError: not a store, not one of that kind, or not readable
     :raises ValueError: unknown kind

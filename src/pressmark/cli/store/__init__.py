@@ -33,7 +33,8 @@ Examples:
   pressmark store check books
 
 A store is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. Its kind is detected from its content.
-An OCFL storage root can be in object storage: STORE is then an address such as s3://bucket/prefix.
+An OCFL storage root can be in object storage: STORE is then an address such as s3://bucket/prefix. A Pairtree or a
+Vitro store there is read-only.
 """
 
 EPILOG = """\
