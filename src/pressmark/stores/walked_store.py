@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pressmark.errors import ObjectError, StoreError, quoted_path
 from pressmark.fs.moves import rename_new
@@ -22,6 +22,9 @@ from pressmark.stores.objects import CopyMode, Digests, ObjectSource, OnProblem,
 from pressmark.stores.recheck import Item, RunningReport, agreed, changing
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import Store
+
+if TYPE_CHECKING:
+    from pressmark.buckets.bucket import Bucket
 
 __all__ = ["CopyingWriter", "StagedCopy", "StoreWalk", "WalkedStore"]
 
@@ -133,9 +136,11 @@ class WalkedStore(Store):
     """A store whose objects are found by walking its directory.
 
     :ivar walk: what walks it
+    :ivar bucket: the bucket that the files are in; :data:`None` for a directory
     """
 
     walk: StoreWalk
+    bucket: Bucket | None = None
 
     #: The number of objects of a check between two events.
     progress_every: ClassVar[int]

@@ -95,7 +95,10 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     content = content_of(found, place)
     # Several files may belong to several versions: others may replace one at a time.
     paths = [path for _name, path in content.files] if len(content.files) > 1 else []
-    return content._replace(seen=list(zip(paths, place.looks(paths), strict=True)))
+    seen = list(zip(paths, place.looks(paths), strict=True))
+    # In a bucket, an encapsulating directory is not read as a tree.
+    encapsulation = entry.encapsulation if place.is_remote and found.is_directory else None
+    return content._replace(encapsulation=encapsulation, seen=seen)
 
 
 def _encapsulating_directory(store: Store, entry: Entry) -> bytes | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pressmark.buckets.address import is_address
 from pressmark.errors import StoreError
@@ -22,6 +22,9 @@ from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import Path, encode_path
 from pressmark.stores.recheck import abandoned, find_unreadable
 
+if TYPE_CHECKING:
+    from pressmark.buckets.bucket import Bucket
+
 __all__ = ["LocalDirectory", "StoreDirectory", "open_directory"]
 
 
@@ -34,6 +37,10 @@ class StoreDirectory(Protocol):
     """
 
     is_remote: bool
+
+    @property
+    def bucket(self) -> Bucket | None:
+        """The bucket that it is in; :data:`None` for a disk."""
 
     def path(self, relative: bytes) -> bytes:
         """Return the path of a file or directory for the operating system, or its address."""
@@ -93,6 +100,7 @@ class LocalDirectory:
     """
 
     is_remote = False
+    bucket = None
 
     def __init__(self, base: bytes) -> None:
         self._base = base

@@ -113,6 +113,7 @@ class PairtreeStore(WalkedStore):
             raise ValueError(f"dialect={dialect!r}: expected one of {', '.join(dialects.DIALECTS)}")
         directory = open_directory(path, ROOT, "Pairtree")
         self._base = directory.path(b"")
+        self.bucket = directory.bucket
         self.root = os.fsdecode(self._base)
         self.prefix: str = prefix_of(directory)
         self.layout = Pairtree(self.prefix, encapsulation, prefix_required)

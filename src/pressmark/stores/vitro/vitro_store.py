@@ -90,6 +90,7 @@ class VitroStore(WalkedStore):
     ) -> None:
         self._directory = open_directory(path, ROOT, "Vitro store", NAMESPACES)
         self._base = self._directory.path(b"")
+        self.bucket = self._directory.bucket
         self.root = os.fsdecode(self._base)
         self._encoding = encoding
         self.durable = durable
