@@ -341,7 +341,8 @@ def create(
 
     :param source: a directory, or files and directories
     :param destination: the base directory of the bag. It must not exist, not even as an empty directory; the directory
-        above it must exist
+        above it must exist. Or an address without keys below it, such as ``s3://bucket/bag``: the bag appears there
+        when bagit.txt is written, which is last, and an interrupted call leaves keys that the same call takes
     :param copy_mode: ``copy``, ``reflink``, ``hardlink``, or ``auto``: reflink if the file system can, else copy
     :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
     :param nested: accept a source that is already a bag
@@ -358,6 +359,12 @@ def create(
     options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
     path = _new_directory(destination, "use create_archive")
     sources, several = _sources(source)
+    if is_address(path):
+        from pressmark.bagit.remote.create_in_bucket import create_in_bucket  # most bags are local
+
+        if copy_mode not in ("copy", "auto"):
+            raise ValueError(f"copy_mode={copy_mode!r}: not supported in object storage; use copy")
+        return _opened(path, options, create_in_bucket(sources, several, path, options, nested, with_stages(progress)))
     new = create_elsewhere(sources, several, path, options, copy_mode, nested, with_stages(progress))
     return _opened(path, options, new)
 
@@ -379,8 +386,8 @@ def create_archive(
 ) -> Bag:
     """Create a bag of version 1.0 in an archive, and return it; no directory is written. See :func:`pack`.
 
-    :param destination: a name that ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip. The file must not exist; the
-        directory above it must exist
+    :param destination: a name that ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip, or an address with such an
+        end. It must not exist; the directory above a file must exist
 
     The other parameters and the errors are those of :func:`create`.
     """

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.problems import problem
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError
 from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, open_directory
 from pressmark.fs.durable import is_readable, why_unreadable
@@ -196,6 +197,8 @@ class BagDirectory:
 
     def __init__(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         self.path = os.fsencode(path)
+        if is_address(self.path):
+            raise BagError(self.path, "not supported in object storage; use a local directory")
         self._opened = ExitStack()
         try:
             if not stat.S_ISDIR(os.stat(self.path).st_mode):

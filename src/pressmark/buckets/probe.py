@@ -13,8 +13,9 @@ from threading import Barrier
 from typing import NamedTuple
 
 from pressmark.buckets.bucket import ANY, NEW, Bucket, KeyChangedError
+from pressmark.errors import StoreError
 
-__all__ = ["STAGING", "ProbeLine", "ProbeResult", "probe"]
+__all__ = ["STAGING", "ProbeLine", "ProbeResult", "probe", "require_fit"]
 
 #: Below the prefix of a store; an OCFL storage root allows a directory for extensions.
 STAGING = b"extensions/pressmark-staging/"
@@ -169,6 +170,20 @@ def probe(bucket: Bucket, prefix: bytes) -> ProbeResult:
     :raises OSError: the bucket cannot be written to or listed
     """
     return _Probe(bucket, prefix).run()
+
+
+def require_fit(bucket: Bucket, prefix: bytes) -> ProbeResult:
+    """Probe a server, and return the result.
+
+    :param prefix: as for :func:`probe`
+    :raises StoreError: it does not decide between writers
+    :raises OSError: the bucket cannot be written to or listed
+    """
+    found = probe(bucket, prefix)
+    if not found.is_safe:
+        what = "the server ignores conditions, so that writers can overwrite each other's files"
+        raise StoreError(found.url.rstrip("/"), f"{what}; see pressmark store probe, and use another server")
+    return found
 
 
 class _Probe:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 
 from pressmark.buckets.bucket import Bucket, ListedKey
+from pressmark.buckets.listing import listed
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.threads import require_use
@@ -43,12 +44,7 @@ class RemoteDirectory:
         :param limit: at most so many
         :param start: the end of a path from which on they are listed
         """
-        after: bytes | None = self.prefix + path + start if start else b""
-        while after is not None:
-            require_use()
-            page = self.bucket.list(self.prefix + path, after=after, limit=limit or 1000)
-            yield from page.keys
-            after = None if limit else page.after
+        return listed(self.bucket, self.prefix + path, limit, start=start)
 
     def names(self, directory: bytes) -> list[bytes]:
         """Return the paths of all files below a directory, relative to it."""

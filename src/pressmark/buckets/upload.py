@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 
-from pressmark.buckets.bucket import MAX_PARTS, MIN_PART, Bucket, Part
+from pressmark.buckets.bucket import MAX_PARTS, MIN_PART, NEW, Bucket, Part
 from pressmark.fs.file_errors import NotWritten
-from pressmark.threads import Threads
+from pressmark.threads import Cancelled, Threads, require_use
 
-__all__ = ["PART", "PartsUpload", "part_size"]
+__all__ = ["PART", "NewKey", "PartsUpload", "Space", "part_size"]
 
 #: Bytes of a part, unless the file needs larger ones; smaller files are sent in one request.
 PART = 8 << 20
@@ -131,7 +132,7 @@ class PartsUpload:
 
     def close(self) -> None:
         """Discard the upload of a source that cannot be read; one that was interrupted is continued by the next run."""
-        if not self._is_complete and not isinstance(sys.exc_info()[1], (KeyboardInterrupt, NotWritten)):
+        if not self._is_complete and not isinstance(sys.exc_info()[1], (KeyboardInterrupt, Cancelled, NotWritten)):
             self.discard()
 
     def discard(self) -> None:
@@ -156,8 +157,95 @@ class PartsUpload:
             # The answer to an earlier request may have been lost: the same parts are the same content.
             there = self._bucket.head(self.path)
             if there.size == self.size and there.token == _token_of(parts):
+                self.discard()  # if another run has written it
                 return there.token
             raise FileExistsError(17, os.strerror(17), self.path) from None
+
+
+class NewKey:
+    """A file that is written where no key is, in one request if it is small, or else in parts: a sink of
+    :func:`pressmark.fixity.hasher.transfer`.
+
+    :param pool: sends the parts
+    :param size: of the file; 0 if it is not known
+    :ivar path: the key
+    """
+
+    def __init__(self, bucket: Bucket, key: bytes, pool: Threads, size: int = 0) -> None:
+        self.path = key
+        self._bucket = bucket
+        self._pool = pool
+        self._size = size
+        self._buffer = bytearray()
+        self._upload: PartsUpload | None = None
+
+    def add(self, block: memoryview) -> None:
+        """Append a block.
+
+        :raises NotWritten: a part cannot be sent
+        """
+        require_use()
+        if self._upload is None and len(self._buffer) + len(block) <= PART:
+            self._buffer += block
+            return
+        if self._upload is None:
+            self._upload = PartsUpload(self._bucket, self.path, self._pool, self._size)
+            first, self._buffer = self._buffer, bytearray()
+            self._upload.add(memoryview(first))
+        self._upload.add(block)
+
+    def complete(self, like: os.stat_result | None = None) -> None:
+        """Wait until all parts have arrived.
+
+        :raises NotWritten: a part cannot be sent
+        """
+        if self._upload is not None:
+            self._upload.complete(like)
+
+    def close(self) -> None:
+        """Discard parts of a source that cannot be read."""
+        if self._upload is not None:
+            self._upload.close()
+
+    def publish(self, digests: Mapping[str, str], over: str = NEW) -> None:
+        """Make the content visible.
+
+        :param digests: of the content, by algorithm
+        :param over: the version to replace; not of a file in parts
+        :raises FileExistsError: another content is there, or for a small file, any
+        :raises OSError: it cannot be written
+        """
+        if self._upload is None:
+            self._bucket.put(self.path, memoryview(self._buffer), over=over, digests=digests)
+            return
+        try:
+            self._upload.publish()
+        except FileExistsError:
+            self._upload.discard()
+            raise
+
+
+class Space:
+    """The bytes of files that are being sent, at most."""
+
+    def __init__(self, size: int) -> None:
+        self._unit = 1 << 16
+        self._free = BoundedSemaphore(max(1, size // self._unit))
+        self._most = max(1, size // self._unit)
+        self._turn = Lock()
+
+    def _units(self, size: int) -> int:
+        return min(self._most, 1 + size // self._unit)
+
+    def take(self, size: int) -> None:
+        """Wait until there is space."""
+        with self._turn:  # two threads with half of their space would wait for each other
+            for _ in range(self._units(size)):
+                self._free.acquire()
+
+    def give(self, size: int) -> None:
+        """Give space back."""
+        self._free.release(self._units(size))
 
 
 def _is_content(part: Part, data: bytearray) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from pressmark.bagit import bagit_txt
-from pressmark.bagit.archive.new_archive import NewArchive, modification_time, new_archive
+from pressmark.bagit.archive.new_archive import MEMBER, NewArchive, modification_time, new_archive
 from pressmark.bagit.archive.packed_files import PackTask, pack_files
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bagit_txt import declaration_bytes
@@ -47,6 +47,7 @@ def create_archive(
         payload.refuse_inside(destination)
         archive = stack.enter_context(new_archive(destination, time, count, on_event))
         payload.examine(destination)
+        archive.expect(payload.preflight.bytes + MEMBER * payload.preflight.files)
 
         os.mkdir(archive.tags)
         tags = TagWriter(options, archive.tags)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, cast
 
 from pressmark.bagit.archive.digests import StreamHasher
 from pressmark.bagit.archive.write import (
@@ -35,13 +36,16 @@ from pressmark.bagit.changes.destination import (
 )
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.writing.options import source_date_epoch
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_file
 from pressmark.reports import ProgressEvent
 from pressmark.threads import Threads
 
-__all__ = ["NewArchive", "modification_time", "new_archive"]
+__all__ = ["MEMBER", "NewArchive", "modification_time", "new_archive"]
 
+#: Bytes of an archive for each file beside its content, at most for usual names.
+MEMBER = 2048
 _FILE, _TAGS = b"archive", b"tags"
 _BUFFER = 1 << 20  # 1 MiB
 _ENDINGS = (b".tar", b".tar.gz", b".tgz", b".tar.zst", b".tzst", b".zip")
@@ -55,7 +59,17 @@ class NewArchive:
     :ivar hasher: computes the digests of its files
     """
 
-    def __init__(self, writer: ArchiveWriter, top: bytes, tags: bytes, hasher: StreamHasher, is_zip: bool) -> None:
+    def __init__(
+        self,
+        writer: ArchiveWriter,
+        top: bytes,
+        tags: bytes,
+        hasher: StreamHasher,
+        is_zip: bool,
+        expect: Callable[[int], object] = lambda _size: None,
+    ) -> None:
+        #: To be called with the size of the payload before anything is added.
+        self.expect = expect
         self.top = top
         self.tags = tags
         self.hasher = hasher
@@ -98,41 +112,60 @@ class NewArchive:
 
 @contextmanager
 def new_archive(destination: bytes, time: int, threads: int, on_event: Listener) -> Iterator[NewArchive]:
-    """Yield an archive; at the end of the context, without an error, it is flushed and renamed to ``destination``.
+    """Yield an archive; at the end of the context, without an error, it is flushed and gets its name.
 
+    :param destination: a path, or an address in object storage
     :param time: modification time of all members, in seconds since 1970
     :param threads: number of threads that hash and compress
     :raises BagError: the destination exists, is not the name of an archive, or cannot be written
     """
-    place = checked_destination(destination)
+    place = destination if is_address(destination) else checked_destination(destination)
     name = os.path.basename(place)
     ending = archive_ending(name)
     if ending is None or ending.lower() not in _ENDINGS:
         expected = ", ".join(map(os.fsdecode, _ENDINGS))
         raise BagError(destination, f"this archive format cannot be written; use a name that ends with {expected}")
     with (
-        new_path(place, (_FILE, _TAGS), "no archive was created") as hidden,
+        (_new_key if is_address(place) else _new_file)(place, on_event) as (file, tags),
         Threads(threads, "pressmark-archive") as pool,
     ):
+        workers = pool if threads > 1 else None
+        writer = _writer(file, destination, ending.lower(), time, workers, threads)
+        is_zip = isinstance(writer, ZipWriter)
+        expect = getattr(file, "expect", lambda _size: None)
+        archive = NewArchive(writer, name[: -len(ending)], tags, StreamHasher(workers), is_zip, expect)
+        try:
+            if reason := archive.why_unwritable(archive.top):
+                raise BagError(destination, reason)
+            yield archive
+            archive.close()
+        except BaseException:
+            archive.abandon()
+            raise
+
+
+@contextmanager
+def _new_file(place: bytes, on_event: Listener) -> Iterator[tuple[BinaryIO, bytes]]:
+    """Yield an open file, and the path of a directory that does not exist; at the end, rename the file to ``place``."""
+    with new_path(place, (_FILE, _TAGS), "no archive was created") as hidden:
         refuse_existing(place)
         with open(os.path.join(hidden.inside, _FILE), "xb", _BUFFER) as file:
-            workers = pool if threads > 1 else None
-            writer = _writer(file, destination, ending.lower(), time, workers, threads)
-            tags = os.path.join(hidden.inside, _TAGS)
-            is_zip = isinstance(writer, ZipWriter)
-            archive = NewArchive(writer, name[: -len(ending)], tags, StreamHasher(workers), is_zip)
-            try:
-                if reason := archive.why_unwritable(archive.top):
-                    raise BagError(destination, reason)
-                yield archive
-                archive.close()
-            except BaseException:
-                archive.abandon()
-                raise
+            yield file, os.path.join(hidden.inside, _TAGS)
             on_event(ProgressEvent("move"))
             file.flush()
             flush_file(file.fileno())
         publish(hidden, _FILE, place, "archive")
+
+
+@contextmanager
+def _new_key(place: bytes, on_event: Listener) -> Iterator[tuple[BinaryIO, bytes]]:
+    """Yield a file whose content is sent in parts, and the path of a directory; at the end, it gets its key."""
+    from pressmark.bagit.remote.destination import new_key  # most archives are local
+
+    with TemporaryDirectory(prefix="pressmark-") as folder, new_key(place) as file:
+        yield cast(BinaryIO, file), os.path.join(os.fsencode(folder), _TAGS)
+        on_event(ProgressEvent("move"))
+        file.publish()
 
 
 def _writer(file: BinaryIO, path: bytes, ending: bytes, time: int, pool: Threads | None, threads: int) -> ArchiveWriter:

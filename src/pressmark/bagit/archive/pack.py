@@ -13,7 +13,7 @@ from contextlib import closing
 from itertools import chain
 
 from pressmark.bagit import bagit_txt
-from pressmark.bagit.archive.new_archive import NewArchive, modification_time, new_archive
+from pressmark.bagit.archive.new_archive import MEMBER, NewArchive, modification_time, new_archive
 from pressmark.bagit.archive.packed_files import PackTask, pack_files
 from pressmark.bagit.bag_directory import BagDirectory, Match
 from pressmark.bagit.bag_tags import BagTags
@@ -26,6 +26,7 @@ from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import walk
 from pressmark.bagit.writing.options import Path
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.names import is_inside
@@ -52,7 +53,8 @@ def pack(
     the name of the file without its ending. Symbolic links in the bag are packed as the files they point to.
 
     :param file: its ending determines the format: .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip; default: the path of
-        the bag with .tar. The file must not exist; the directory above it must exist
+        the bag with .tar. The file must not exist; the directory above it must exist. The address of a key, such as
+        ``s3://bucket/bag.tar.zst``, is written in parts, and appears when it is complete
     :param threads: number of threads that compress and compute digests; :data:`None` for one per core
     :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises BagInvalidError: the bag is not valid; no archive was created
@@ -69,7 +71,7 @@ def pack_bag(path: bytes, destination: bytes, threads: int | None, on_event: Lis
     on_event = with_stages(on_event)
     count = resolve_threads(threads)
     with BagDirectory(path) as base:
-        if is_inside(os.path.abspath(destination), base.real_path):
+        if not is_address(destination) and is_inside(os.path.abspath(destination), base.real_path):
             raise BagError(destination, "destination is inside the bag; choose another destination")
         time = modification_time(BagTags.open(path).info.all("Bagging-Date"))
         with new_archive(destination, time, count, on_event) as archive:
@@ -103,6 +105,7 @@ class _Packer:
         if self._verdict.is_invalid or self._is_incomplete(tag_files):
             return
         self._send(ProgressEvent("pack", of_items=matcher.nfiles + matcher.tag_files, of_bytes=matcher.nbytes))
+        self._archive.expect(matcher.nbytes + MEMBER * (matcher.nfiles + matcher.tag_files))
         files = _Files(self._base, tag_files, others, self._archive, self._verdict)
 
         def tasks() -> Iterator[tuple[Match, PackTask]]:

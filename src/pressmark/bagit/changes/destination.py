@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pressmark.bagit.changes import as_bag_error, refusing
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
 from pressmark.fs.staging import NewPath, StagingDirectory
@@ -17,8 +18,10 @@ __all__ = ["checked_destination", "flush_staging", "new_path", "publish", "refus
 def checked_destination(path: bytes) -> bytes:
     """Return the absolute path of a destination.
 
-    :raises BagError: it is empty
+    :raises BagError: it is empty, or an address
     """
+    if is_address(path):
+        raise BagError(path, "not supported in object storage; use a local path")
     if not path:  # abspath would return the working directory
         raise BagError(path, "destination is empty; specify a new file or directory")
     return os.path.abspath(path)

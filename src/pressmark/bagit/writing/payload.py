@@ -19,6 +19,7 @@ from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, Exclusion, walk
 from pressmark.bagit.writing.options import CreateOptions
+from pressmark.buckets.address import is_address
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.beneath import real_path
@@ -176,12 +177,12 @@ class Sources(Payload):
 
         :raises BagError: it is inside a source
         """
-        for source in self._sources:
+        for source in self._sources if not is_address(destination) else ():
             if source.base is not None and is_inside(destination, source.path):
                 raise BagError(destination, "destination is inside a source; choose another destination")
 
     def _examine(self, destination: bytes) -> None:
-        into = os.path.realpath(destination)
+        into = os.path.realpath(os.devnull.encode() if is_address(destination) else destination)
         for source in self._sources:
             if source.base is None:
                 self.preflight.check_file(source.path, source.status.st_size)

@@ -16,6 +16,7 @@ from pressmark.bagit import Bag, create, create_archive, create_from_lists, crea
 from pressmark.bagit.bag_info import read_oxum
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.writing.options import CreateOptions, bagging_date
+from pressmark.buckets.address import is_address
 from pressmark.cli.bag.options import (
     STAGES,
     Listener,
@@ -28,6 +29,7 @@ from pressmark.cli.bag.options import (
 )
 from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text
 from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
     ALGORITHM,
     LEDGER,
@@ -72,7 +74,8 @@ added. A SOURCE that fails is reported, and the others are processed.
 
 With -o, the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums. The
 payload is the content of a single directory SOURCE; several SOURCEs keep their names. If DESTINATION ends with .tar,
-.tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive; see "pressmark bag pack --help".
+.tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive; see "pressmark bag pack --help". DESTINATION
+may be an address in object storage: of an archive, or of the keys of a bag, bagit.txt last.
 
 The default checksum is SHA-512. Payload-Oxum is always computed; Bagging-Date, Bag-Size and Bag-Software-Agent are
 added unless you specify them.
@@ -82,6 +85,7 @@ EPILOG = """\
 \b
 More examples:
   pressmark bag create files -o bag.tar.gz
+  pressmark bag create files -o s3://bucket/bag
   pressmark bag create files -o bag -a sha512,md5
   pressmark bag create files one.txt two.txt -o bag --copy-mode hardlink --tag-file readme.txt
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
@@ -122,7 +126,7 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
     "-o",
     "destination",
     metavar="DESTINATION",
-    type=click.Path(path_type=bytes),
+    type=PATH_OR_ADDRESS,
     help="Create the bag in the new directory or archive DESTINATION; SOURCE is not changed. Default: SOURCE becomes"
     " the bag.",
 )
@@ -175,6 +179,7 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
 @THREADS
 @READ
 @PROGRESS
+@bucket_options
 def create_command(
     sources: tuple[bytes, ...],
     destination: bytes | None,
@@ -200,6 +205,10 @@ def create_command(
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     globs = globs_to_exclude(exclude, exclude_junk)
+    if destination is not None and is_address(destination):
+        for option, value in (("--fetch", fetch), ("--fetch-base", fetch_base)):
+            if value is not None:
+                raise CallError(f"{option}: not supported in object storage; choose a local directory with -o")
     if fetch is not None:
         if destination is not None and archive_ending(destination) is not None:
             raise CallError("--fetch requires -o DIRECTORY; an archive would contain no file")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, problem_text
 from pressmark.cli.common.files import open_source
 from pressmark.cli.common.progress import Reporter
@@ -187,6 +188,8 @@ def change_interrupted(directory: bytes, ledger: Ledger | None) -> str:
     """Return the message of an interrupted change of a directory."""
     from pressmark.bagit.changes.bag_changes import is_decided  # only an interruption needs it
 
+    if is_address(directory):
+        return "interrupted; no bag was created; run the same command again to continue"
     try:
         if is_decided(os.path.realpath(directory)):
             return "interrupted; run the same command again to finish the change"

@@ -15,9 +15,11 @@ from pressmark.bagit.archive.pack import pack_bag
 from pressmark.bagit.archive.unpack import unpack_bag
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import BagReport
+from pressmark.buckets.address import find_key, is_address
 from pressmark.cli.bag.options import BAG, STAGES, Listener
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import PROGRESS, THREADS, json_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -35,6 +37,7 @@ Pack BAG into an archive, and verify it in the same read.
 Examples:
   pressmark bag pack bag
   pressmark bag pack bag -o delivery.tar.zst
+  pressmark bag pack bag -o s3://bucket/delivery.tar.zst
 
 The ending of FILE determines the format: .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip. The archive contains one
 directory with the name of FILE without its ending. BAG is not changed.
@@ -48,7 +51,9 @@ The same bag becomes the same bytes: members are sorted, have fixed owners and m
 of the environment variable SOURCE_DATE_EPOCH. Symbolic links in the bag are packed as the files they point to. .tar.zst
 requires zstandard: pip install 'pressmark[zstd]'.
 
-FILE appears when it is complete and on the disk. An interrupted run leaves nothing under this name.
+FILE appears when it is complete and on the disk. An interrupted run leaves nothing under this name. FILE may be an
+address in object storage: it is sent in parts while it is packed, and after an interruption, the same command sends
+only the parts that are missing.
 
 Exit status: 0 success, 1 the bag is invalid, or reading or writing failed, 2 usage error (nothing was done), 130
 interrupted.
@@ -61,6 +66,7 @@ Unpack the bag in FILE, and validate it meanwhile.
 Examples:
   pressmark bag unpack delivery.tar.gz
   pressmark bag unpack delivery.zip -o checked
+  pressmark bag unpack s3://bucket/delivery.tar.zst
 
 FILE is a zip, tar or compressed tar file (gzip, bzip2, xz, zstd) with one top-level directory, and is not changed.
 
@@ -96,7 +102,7 @@ def _make(
     begin = time.monotonic()
 
     def interrupted() -> str:
-        if os.path.lexists(destination):
+        if not is_address(destination) and os.path.lexists(destination):
             return f"interrupted when {quoted_path(destination)} was complete"
         return "interrupted; nothing was written; run the same command again"
 
@@ -112,13 +118,21 @@ def _make(
         size = report.counts["bytes"]
         pieces = [format_count(report.counts["files"], "file"), format_bytes(size)]
         pieces += format_rate(size, time.monotonic() - begin)
-        status = os.stat(destination)
-        if stat.S_ISREG(status.st_mode):
-            pieces.append(f"archive of {format_bytes(status.st_size)}")
+        if (archive := _archive_size(destination)) is not None:
+            pieces.append(f"archive of {format_bytes(archive)}")
         if missing := sum(number for (kind, _), number in report.tally.items() if kind == "file-not-fetched"):
             pieces.append(f"{format_count(missing, 'file')} of fetch.txt not downloaded yet")
         output.tell(f"{os.fsdecode(destination)}: bag {done}: {', '.join(pieces)}")
     return 0
+
+
+def _archive_size(path: bytes) -> int | None:
+    """Return the size of an archive in bytes; :data:`None` for a directory."""
+    if is_address(path):
+        bucket, key = find_key(path)
+        return bucket.head(key).size
+    status = os.stat(path)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 @click.command("pack", cls=Command, help=PACK_HELP, epilog=PACK_EPILOG, short_help="Pack a bag into an archive.")
@@ -128,9 +142,10 @@ def _make(
     "-o",
     "file",
     metavar="FILE",
-    type=click.Path(path_type=bytes),
+    type=PATH_OR_ADDRESS,
     help="Write the archive to FILE, which must not exist. Default: BAG.tar.",
 )
+@bucket_options
 @_run_options
 def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int | None, progress: bool | None) -> int:
     """Pack a bag into an archive."""
@@ -146,7 +161,7 @@ def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int | N
 @click.command(
     "unpack", cls=Command, help=UNPACK_HELP, epilog=UNPACK_EPILOG, short_help="Unpack a bag from an archive."
 )
-@click.argument("file", metavar="FILE", type=click.Path(path_type=bytes))
+@click.argument("file", metavar="FILE", type=PATH_OR_ADDRESS)
 @click.option(
     "--output",
     "-o",
@@ -155,17 +170,18 @@ def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int | N
     type=click.Path(path_type=bytes),
     help="Create the bag in the new directory BAG. Default: FILE without its ending.",
 )
+@bucket_options
 @_run_options
 def unpack_command(
     file: bytes, directory: bytes | None, as_json: bool, threads: int | None, progress: bool | None
 ) -> int:
     """Unpack a bag from an archive."""
-    refuse_missing([file])
+    refuse_missing([] if is_address(file) else [file])
     if directory is None:
         ending = archive_ending(file)
         if ending is None:
             raise CallError("cannot derive the name of the bag from the name of FILE; use -o BAG")
-        directory = file[: -len(ending)]
+        directory = os.path.basename(file[: -len(ending)]) if is_address(file) else file[: -len(ending)]
     destination = directory
 
     def run(listener: Listener) -> BagReport:

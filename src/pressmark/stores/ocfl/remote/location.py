@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from pressmark.buckets.bucket import Bucket
-from pressmark.buckets.probe import STAGING, ProbeResult, probe
+from pressmark.buckets.probe import STAGING, ProbeResult, require_fit
 from pressmark.buckets.remote_directory import RemoteDirectory
-from pressmark.errors import StoreError
 
 __all__ = ["DECIDED", "FIRST", "REMOVALS", "Location"]
 
@@ -37,13 +36,8 @@ class Location(RemoteDirectory):
 
         :raises StoreError: it does not
         """
-        if self.probed is not None:
-            return
-        found = probe(self.bucket, self.prefix)
-        if not found.is_safe:
-            what = "the server ignores conditions, so that writers can overwrite each other's files"
-            raise StoreError(self.path(b""), f"{what}; see pressmark store probe, and use another server")
-        self.probed = found
+        if self.probed is None:
+            self.probed = require_fit(self.bucket, self.prefix)
 
     def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
         """Return whether the directory of an object, or of a version, has only content that no inventory lists, and

@@ -7,13 +7,12 @@ import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from itertools import count
-from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 from pressmark.buckets.upload import PART, PartsUpload
 from pressmark.fixity.outcomes import Content
 
-__all__ = ["Joined", "Prepared", "Sent", "Space", "beginning", "busy_file", "files_below", "other_names"]
+__all__ = ["Joined", "Prepared", "Sent", "beginning", "busy_file", "files_below", "other_names"]
 
 
 class Sent(NamedTuple):
@@ -51,25 +50,6 @@ class Prepared:
         self.copied: set[bytes] = set()
         self.there: set[bytes] = set()
         self.is_adopted = False
-
-
-class Space:
-    """The bytes of files that are being sent, at most."""
-
-    def __init__(self, size: int) -> None:
-        self._unit = 1 << 16
-        self._free = BoundedSemaphore(max(1, size // self._unit))
-        self._most = max(1, size // self._unit)
-
-    def _units(self, size: int) -> int:
-        return min(self._most, 1 + size // self._unit)
-
-    def take(self, size: int) -> None:
-        for _ in range(self._units(size)):
-            self._free.acquire()
-
-    def give(self, size: int) -> None:
-        self._free.release(self._units(size))
 
 
 class Joined:

@@ -29,7 +29,7 @@ from pressmark.buckets.bucket import ANY, MAX_COPY, NEW, KeyChangedError
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.remote_content import SMALL
 from pressmark.buckets.requests import REQUESTS
-from pressmark.buckets.upload import PART, PartsUpload
+from pressmark.buckets.upload import PART, PartsUpload, Space
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import OpenOptions, examine, transfer, transfer_content
 from pressmark.fixity.outcomes import Content, Outcome
@@ -54,7 +54,6 @@ from pressmark.stores.ocfl.remote.prepared import (
     Joined,
     Prepared,
     Sent,
-    Space,
     beginning,
     busy_file,
     files_below,
