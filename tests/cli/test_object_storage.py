@@ -62,6 +62,7 @@ def inside(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def serve(monkeypatch: pytest.MonkeyPatch, bucket: MemoryBucket) -> MemoryBucket:
     """Let each address lead to this bucket."""
     monkeypatch.setattr(address, "open_bucket", lambda text: (bucket, address.parse(text)[1]))
+    monkeypatch.setattr(address, "_shared", lambda _name, _settings: bucket)
     bucket.url = "s3://books"
     return bucket
 
@@ -171,7 +172,8 @@ REFUSED = {
             ("store repair scans --from X", "--from"),
             (f"migrate scans {ROOT} --to ocfl --layout 0003 --work X", "--work"),
             (f"migrate scans {ROOT} --to ocfl --layout 0003 --ids X", "--ids"),
-            ("bag create scans -o X", "--output"),
+            ("bag create X", "SOURCE"),
+            ("bag unpack scans -o X", "--output"),
             ("bag update X", "BAG"),
             ("bag complete X", "BAG"),
             ("bag pack X", "BAG"),
@@ -396,11 +398,13 @@ def test_variables(bucket: MemoryBucket, call: Call, monkeypatch: pytest.MonkeyP
 
 
 def test_every_command_with_an_address_has_the_options() -> None:
-    """Every command whose first argument may be an address has all of them, and no other command has one."""
-    store = main.get_command(click.Context(main), "store")
-    assert isinstance(store, click.Group)
-    for name in store.list_commands(click.Context(store)):
-        command = store.get_command(click.Context(store), name)
-        assert command is not None
-        found = {option for one in command.params for option in one.opts} & {"--endpoint", "--s3-profile", "--region"}
-        assert len(found) == (0 if name == "declare" else 3), name
+    """Every command with an argument that may be an address has all of them, and no other command has one."""
+    for group, without in (("store", {"declare"}), ("bag", {"update", "complete"})):
+        commands = main.get_command(click.Context(main), group)
+        assert isinstance(commands, click.Group)
+        for name in commands.list_commands(click.Context(commands)):
+            command = commands.get_command(click.Context(commands), name)
+            assert command is not None
+            options = {option for one in command.params for option in one.opts}
+            found = options & {"--endpoint", "--s3-profile", "--region"}
+            assert len(found) == (0 if name in without else 3), name

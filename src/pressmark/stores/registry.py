@@ -100,7 +100,11 @@ def _kind_at(address: bytes, keyword: str) -> str:
     if page.after is not None:  # a root with many objects, or a tree with many files beside it
         found = RemoteDirectory(bucket, prefix)
         names += [name for name in (b"pairtree_root", b"file_storage_root") if found.is_directory(name)]
-    return _only_kind(address, names, keyword) or "ocfl"
+    if (kind := _only_kind(address, names, keyword)) is not None:
+        return kind
+    from pressmark.stores.bags.remote_walk import contains_bags
+
+    return "bags" if contains_bags(address) else "ocfl"
 
 
 def _only_kind(base: bytes, names: list[bytes], keyword: str) -> str | None:
@@ -178,7 +182,7 @@ def open(path: Path, kind: str | None = None) -> Store:
     """Open a store with the default options of its class; call the class for others: ``OcflRoot(path, user=…)``.
 
     :param path: directory of the store, or its address in object storage, such as ``s3://bucket/prefix``, where
-        Pairtrees and Vitro stores are read-only, and folders of bags are not supported
+        Pairtrees, Vitro stores and folders of bags are read-only
     :param kind: one of :data:`KINDS`; :data:`None` to detect it
     :raises StoreError: not a store, not one of that kind, or not readable
     :raises ValueError: unknown kind

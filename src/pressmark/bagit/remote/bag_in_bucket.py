@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 from typing import BinaryIO
 
 from pressmark.bagit.archive.table import OCCUPIED, SAME_NAME, ArchivedBag, MemberTable, Node, spooled
-from pressmark.bagit.bag_directory import Match, Reading
+from pressmark.bagit.bag_directory import Match, Reading, ResolvedPath
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import ReportProblems
@@ -31,7 +31,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Outcome
 from pressmark.fs.names import NAME_MAX
 from pressmark.reports import ProgressEvent
 
-__all__ = ["BagInBucket", "bucket_errors", "is_key", "open_tree"]
+__all__ = ["BagInBucket", "BaseInBucket", "bucket_errors", "is_key", "open_tree"]
 
 # The name of the bag's directory in the table.
 _TOP = b"bag"
@@ -113,6 +113,39 @@ def _fill(table: MemberTable, bucket: Bucket, prefix: bytes, report_problems: Re
             report_problems([problem("key-directory", path)])
     table.add(_TOP + b"/" + PAYLOAD, "directory")  # without files, no key shows it
     return is_found
+
+
+class BaseInBucket:
+    """The tag files in the base directory of a bag in a bucket, with the methods of
+    :class:`pressmark.bagit.bag_directory.BagDirectory`.
+
+    :param path: its address
+    :param prefix: the beginning of the keys
+    :param files: names of the files in the base directory, and of directories with a slash at their end
+    """
+
+    def __init__(self, path: bytes, bucket: Bucket, prefix: bytes, files: Iterable[bytes]) -> None:
+        self.path = path
+        self._bucket = bucket
+        self._prefix = prefix
+        self._names = frozenset(files)
+
+    def names(self) -> Iterator[bytes]:
+        """Yield the names in the base directory."""
+        return (name.removesuffix(b"/") for name in self._names)
+
+    def resolve(self, path: bytes) -> ResolvedPath:
+        """Return what a path in the base directory is."""
+        kind = "file" if path in self._names else "directory" if path + b"/" in self._names else "dangling"
+        return ResolvedPath(kind, path)
+
+    def open(self, path: bytes) -> BinaryIO:
+        """Open a copy of a tag file.
+
+        :raises OSError: the file cannot be read
+        """
+        with RemoteFile(self._bucket, self._prefix + path) as file:
+            return spooled(file)
 
 
 class BagInBucket(ArchivedBag):

@@ -122,7 +122,8 @@ def _check_options(context: click.Context, address: str, workers: bool) -> None:
     :param workers: several processes are supported
     """
     values = context.params
-    if values.get("kind") not in (None, "ocfl", "pairtree", "vitro"):
+    kinds = (None, "ocfl") if context.info_name == "init" else (None, "ocfl", "pairtree", "vitro", "bags")
+    if values.get("kind") not in kinds:
         what = f"a store of kind {values['kind']} is not supported in object storage"
         raise CallError(f"{address}: {what}; use an OCFL storage root (ocfl), or a local directory")
     for name in () if workers else _LOCAL_ONLY:

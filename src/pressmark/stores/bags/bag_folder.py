@@ -32,6 +32,7 @@ from typing import Any, ClassVar, Literal
 
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.writing.options import CreateOptions
+from pressmark.buckets.address import is_address
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted_path
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists, flush_directory, is_directory
@@ -76,13 +77,16 @@ from pressmark.stores.walked_store import WalkedStore
 __all__ = ["BagFolder", "BagWriter"]
 
 
+READ_ONLY = "a folder of bags is only read in object storage; create bags with pressmark bag create"
+
+
 class BagFolder(WalkedStore):
     """An existing folder of bags, and the bags in it; :meth:`create` creates one.
 
     The bags are listed in the order of the bytes of their names, by one thread; only tag files are read, and the first
     path of each identifier is kept in memory to find duplicates.
 
-    :param path: the directory that contains the bags
+    :param path: the directory that contains the bags, or an address in object storage, where they are only read
     :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for the folder's own setting, otherwise
         ``layout`` with a layout and ``external`` without
     :param layout: maps identifiers to the paths of bags; a layout or its name
@@ -108,14 +112,16 @@ class BagFolder(WalkedStore):
         info: Mapping[str, str] | None = None,
         ignore: Sequence[str] = (),
     ) -> None:
-        self._base = encode_path(path)
+        self._base = encode_path(path, remote=True)
         self.root = os.fsdecode(self._base)
-        with store_errors(self._base):
-            if not is_directory(self._base):
-                what = "not a directory" if exists(self._base) else "No such file or directory"
-                raise StoreError(self._base, f"{what}; specify the directory that contains the bags")
-            if is_bag_directory(self._base):
-                raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")
+        self._is_remote = is_address(self._base)
+        if not self._is_remote:
+            with store_errors(self._base):
+                if not is_directory(self._base):
+                    what = "not a directory" if exists(self._base) else "No such file or directory"
+                    raise StoreError(self._base, f"{what}; specify the directory that contains the bags")
+                if is_bag_directory(self._base):
+                    raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")
         layout = as_layout(layout)
         said = read_config(self._base)
         #: Whether the caller has specified the layout.
@@ -127,7 +133,10 @@ class BagFolder(WalkedStore):
         self.layout = layout_by_name("0002") if self.identifiers == "name" else layout
         self.algorithms = tuple(algorithms)
         self._info = dict(info or {})
-        self.walk = BagWalk(self._base, self.identifiers, self.layout, ignore)
+        kind = BagWalk
+        if self._is_remote:
+            from pressmark.stores.bags.remote_walk import RemoteBagWalk as kind  # most folders are local
+        self.walk = kind(self._base, self.identifiers, self.layout, ignore)
 
     @classmethod
     def create(
@@ -148,7 +157,9 @@ class BagFolder(WalkedStore):
 
         :raises StoreError: the directory is not empty or cannot be written, or ``identifiers`` does not fit the layout
         """
-        base = encode_path(path)
+        base = encode_path(path, remote=True)
+        if is_address(base):
+            raise StoreError(base, "a folder of bags is only read in object storage; use a local path")
         layout = as_layout(layout)
         wanted = identifiers or ("layout" if layout is not None else "external")
         check_identifiers(base, wanted, layout)
@@ -156,6 +167,18 @@ class BagFolder(WalkedStore):
             cls._create_directory(base)
             write_config(base, wanted, layout)
         return cls(path, identifiers=identifiers, layout=layout, algorithms=algorithms, info=info, ignore=ignore)
+
+    def _refuse_remote(self) -> None:
+        """Refuse a change.
+
+        :raises StoreError: the folder is in object storage
+        """
+        if self._is_remote:
+            raise StoreError(self._base, READ_ONLY)
+
+    def _run_directory(self) -> RunDirectory:
+        self._refuse_remote()
+        return super()._run_directory()
 
     # --- all bags -----------------------------------------------------------------------------------------------------
 
@@ -193,6 +216,7 @@ class BagFolder(WalkedStore):
         ``remove``  temporary directories of killed runs, and an outdated index, are removed
         =========== ==========================================================================================
         """
+        self._refuse_remote()
         return repair(self, self.walk.with_options(ignore), dry_run, progress)
 
     # --- one bag ------------------------------------------------------------------------------------------------------
@@ -200,7 +224,8 @@ class BagFolder(WalkedStore):
     def _existing_path(self, identifier: str | bytes) -> str | None:
         with object_errors(self.root, identifier):
             path = self._look_up(_text(identifier))
-            self.walk.index.save()
+            if not self._is_remote:
+                self.walk.index.save()
         return None if path is None else decode_fs(path)
 
     def get(self, id: str | bytes) -> BagObject:
@@ -211,18 +236,28 @@ class BagFolder(WalkedStore):
 
     def locate(self, record: StoreObject) -> BagObject:
         path = encode_fs(record.path)
+        if self._is_remote:
+            return self._bag(record.id or "", record.path)
         with object_errors(self.root, record.id or ""):
             if not exists(os.path.join(self._base, path)) or first_link(self._base, path) is not None:
                 raise ObjectError(self.root, record.id or "", "missing", f"nothing found at {quoted_path(record.path)}")
         return self._bag(record.id or "", record.path)
 
     def _bag(self, identifier: str, path: str) -> BagObject:
+        if self._is_remote:
+            from pressmark.stores.bags.remote_walk import RemoteBag
+
+            with object_errors(self.root, identifier):
+                address = os.path.join(self.walk.base, encode_fs(path))
+                return RemoteBag(self.root, identifier, address, not self.walk.is_tree(encode_fs(path)))
         full = os.path.abspath(os.path.join(self._base, encode_fs(path)))
         with object_errors(self.root, identifier):
             return BagObject(self.root, identifier, full, not is_directory(full))
 
     def _missing(self, identifier: str | bytes, path: str | None = None) -> ObjectError:
         what = "no bag with this identifier found"
+        if self._is_remote:
+            return ObjectError(self.root, identifier, "missing", what)
         with suppress(IdentifierError, ObjectError):
             link = first_link(self._base, encode_fs(self.walk.path_for(identifier)))
             if link is not None:
@@ -279,6 +314,7 @@ class BagFolder(WalkedStore):
     def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
     ) -> BagWriter:
+        self._refuse_remote()
         return BagWriter(self, mode, links, replace, durable_names=durable_names)
 
     def _elements(self, identifier: str, path: bytes) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import BagDirectory, BaseDirectory
 from pressmark.bagit.bag_tags import BagTags, open_listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
 from pressmark.errors import BagError, ObjectError, quoted
@@ -20,7 +20,7 @@ from pressmark.stores.stored_object import RecordedDigest, StoredObject
 if TYPE_CHECKING:
     from pressmark.bagit.manifest_index import Listing
 
-__all__ = ["BagObject", "Listed", "listed_digests", "recorded_files"]
+__all__ = ["BagObject", "Listed", "listed_digests", "listed_in", "recorded_files"]
 
 _BELOW = decode_fs(BELOW_PAYLOAD)
 # Problems of a serialized bag that concern other content than its payload.
@@ -59,9 +59,7 @@ class BagObject(StoredObject):
             if self.serialized:
                 self._validate()
                 return None
-            listed = listed_digests(
-                BagTags.open(self._bag_path), self._bag_path, [BELOW_PAYLOAD + encode_fs(name) for name in names]
-            )
+            listed = self._listed([BELOW_PAYLOAD + encode_fs(name) for name in names])
         except BagError as error:
             self.confirm()  # that may be why a manifest cannot be read
             raise ObjectError(self._store, self.id, "unreadable", str(error)) from None
@@ -71,7 +69,7 @@ class BagObject(StoredObject):
                 recorded[path.removeprefix(_BELOW)] = RecordedDigest(algorithm, digest)
         for name in names:
             if name not in recorded:
-                if not os.path.lexists(os.path.join(self._top, encode_fs(name))):
+                if not self._has(name):
                     raise self._no_file(name)
                 raise self._unverified(
                     "content-unlisted", f"{quoted(name)}: no manifest with a known algorithm lists it"
@@ -79,6 +77,12 @@ class BagObject(StoredObject):
         if whole and listed.missing is not None:
             raise self._unverified("content-missing", f"{quoted(listed.missing)}: listed in a manifest, but not found")
         return recorded
+
+    def _listed(self, names: Sequence[bytes]) -> Listed:
+        return listed_digests(BagTags.open(self._bag_path), self._bag_path, names)
+
+    def _has(self, name: str) -> bool:
+        return os.path.lexists(os.path.join(self._top, encode_fs(name)))
 
     def _validate(self) -> None:
         from pressmark.bagit.validation.validate import validate
@@ -106,19 +110,24 @@ def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> Listed:
     :param path: the base directory
     :param names: of all files of the bag, or of some
     """
+    with BagDirectory(path) as base:
+        return listed_in(base, bag, names)
+
+
+def listed_in(base: BaseDirectory, bag: BagTags, names: Iterable[bytes]) -> Listed:
+    """Return the digests in the manifests of an open bag: see :func:`listed_digests`."""
     from pressmark.fixity.algorithms import ALGORITHMS
 
     known: dict[str, dict[str, str]] = {}
     missing: bytes | None = None
-    with BagDirectory(path) as base:
-        for listing, tag in _listings(base, bag):
-            found = _look_up(listing, (name for name in names if name.startswith(BELOW_PAYLOAD) != tag))
-            for name, digests in found.items():
-                for algorithm, digest in digests.items():
-                    if algorithm in ALGORITHMS:
-                        known.setdefault(algorithm, {})[decode_fs(name)] = digest
-            if not tag:
-                missing = next((listed.path for listed in listing.unmarked()), None)
+    for listing, tag in _listings(base, bag):
+        found = _look_up(listing, (name for name in names if name.startswith(BELOW_PAYLOAD) != tag))
+        for name, digests in found.items():
+            for algorithm, digest in digests.items():
+                if algorithm in ALGORITHMS:
+                    known.setdefault(algorithm, {})[decode_fs(name)] = digest
+        if not tag:
+            missing = next((listed.path for listed in listing.unmarked()), None)
     return Listed(known, missing)
 
 
@@ -155,7 +164,7 @@ def recorded_files(path: bytes) -> tuple[dict[bytes, tuple[str, str]], frozenset
     return files, frozenset(one.name for one in manifests), proof
 
 
-def _listings(base: BagDirectory, bag: BagTags) -> Iterator[tuple[Listing, bool]]:
+def _listings(base: BaseDirectory, bag: BagTags) -> Iterator[tuple[Listing, bool]]:
     """Yield what the manifests with known algorithms list, and what the tag manifests list."""
     for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
         with open_listing(base, bag, [one for one in manifests if one.known], [], tag=tag) as listing:

@@ -11,7 +11,6 @@ from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.problems import BagReport, problem as bag_problem
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError, SpillError, StoreError
-from pressmark.fs.durable import is_directory
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.walk import BagWalk, within
@@ -54,7 +53,7 @@ def examined(walk: BagWalk, record: StoreObject, digests: bool, threads: int | N
         problems = list(validated(walk, record, digests, threads, counts))
         # Problems of tag files are reported again by the validation.
         problems = [one for one in record.problems if one not in problems] + problems
-        if not any(one.severity == "error" for one in problems):
+        if walk.is_remote or not any(one.severity == "error" for one in problems):
             break
         await_turn(walk.work_directory)
         now = walk.again(record)
@@ -95,7 +94,7 @@ def validated(
     path = encode_fs(record.path)
     full = os.path.join(walk.base, path)
     try:
-        is_folder = is_directory(full)
+        is_folder = walk.is_tree(path)
     except OSError as error:
         yield problem("unreadable", path, error.strerror or str(error))
         return

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+from pressmark.buckets.address import find_key, is_address
+from pressmark.buckets.remote_file import RemoteFile
 from pressmark.errors import LayoutConfigError, StoreError
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import read_regular
@@ -41,7 +43,7 @@ def read_config(base: bytes) -> tuple[str, Layout | None]:
     """
     path = os.path.join(base, CONFIG)
     try:
-        config = json.loads(read_regular(path, _LIMIT))
+        config = json.loads(_read_key(path) if is_address(base) else read_regular(path, _LIMIT))
         identifiers, layout = config["identifiers"], config["layout"]
         if identifiers not in IDENTIFIERS or (identifiers == "layout") != (layout is not None):
             raise ValueError("unknown source of identifiers")
@@ -55,6 +57,12 @@ def read_config(base: bytes) -> tuple[str, Layout | None]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         how = f"correct the file, or specify the source of identifiers ({option('identifiers')})"
         raise StoreError(path, f"malformed ({error}); {how}") from None
+
+
+def _read_key(address: bytes) -> bytes:
+    bucket, key = find_key(address)
+    with RemoteFile(bucket, key, _LIMIT) as file:
+        return file.readall()
 
 
 def write_config(base: bytes, identifiers: str, layout: Layout | None) -> None:

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import ClassVar
 
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo, unfolded
@@ -48,8 +49,11 @@ class BagWalk(StoreWalk):
     :param layout: maps identifiers to the paths of bags
     :param ignore: globs of names to ignore outside of bags
     :ivar first_objects: the first bags
+    :ivar is_remote: whether the folder is in object storage, where no index is kept
     :ivar index: the paths of bags that are not where new ones would be; it is filled on first use
     """
+
+    is_remote: ClassVar[bool] = False
 
     def __init__(self, base: bytes, identifiers: str, layout: Layout | None, ignore: Sequence[str]) -> None:
         super().__init__(base, base, ignore)
@@ -62,6 +66,20 @@ class BagWalk(StoreWalk):
     @property
     def work_directory(self) -> bytes:
         return os.path.join(self.base, WORK_DIRECTORY)
+
+    def scan(self, path: bytes) -> list[DirectoryEntry]:
+        """Return the entries of a directory, sorted.
+
+        :raises OSError: it cannot be read
+        """
+        return scan(os.path.join(self.base, path) if path else self.base, follow=False)
+
+    def is_tree(self, path: bytes) -> bool:
+        """Return whether a bag is a directory, and not an archive.
+
+        :raises OSError: this cannot be determined
+        """
+        return is_directory(os.path.join(self.base, path))
 
     def is_fine(self, item: Item) -> bool:
         path = encode_fs(item.path)
@@ -169,7 +187,7 @@ class BagWalk(StoreWalk):
                 continue
             visit(path)
             try:
-                entries = scan(os.path.join(self.base, path), follow=False)
+                entries = self.scan(path)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -177,7 +195,7 @@ class BagWalk(StoreWalk):
                 yield problem("junk", path) if junk else problem("unreadable", path, error.strerror or str(error))
                 continue
             if is_bag(entries):
-                yield from self._bag(path)
+                yield from self._bag(path, entries)
                 continue
             if is_junk(os.path.basename(path), directory=True):
                 yield problem("junk", path)
@@ -215,8 +233,8 @@ class BagWalk(StoreWalk):
         identifier, problems = self.identified(os.path.join(os.path.dirname(path), name), described.info, path)
         return record_of(identifier, path, problems)
 
-    def _bag(self, path: bytes) -> Iterator[StoreObject | Problem]:
-        """Yield the bag in a directory."""
+    def _bag(self, path: bytes, entries: Sequence[DirectoryEntry]) -> Iterator[StoreObject | Problem]:
+        """Yield the bag in a directory with these entries."""
         own = path.removesuffix(REPLACED)
         problems: list[Problem] = []
         if own != path:

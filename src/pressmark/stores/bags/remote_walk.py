@@ -1,0 +1,230 @@
+"""The walk of a folder of bags in object storage, and the files of one bag in it; both only read.
+
+Bags are trees of keys or archives. A listing with a delimiter stands for the scan of a directory, and the identifier of
+a bag costs the download of its bag-info.txt; many bags are looked at a time. No index is kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import BinaryIO, ClassVar, cast
+
+from pressmark.bagit.bag_tags import BagTags, read_tag_files
+from pressmark.bagit.paths import BELOW_PAYLOAD
+from pressmark.bagit.remote.bag_in_bucket import BaseInBucket
+from pressmark.buckets.address import find_key
+from pressmark.buckets.listing import listed
+from pressmark.buckets.probe import STAGING
+from pressmark.buckets.remote_file import RemoteFile
+from pressmark.buckets.requests import in_order
+from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.fixity.outcomes import Content
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.trees import DirectoryEntry
+from pressmark.layouts import Layout
+from pressmark.reports import Problem
+from pressmark.stores.bags import archives
+from pressmark.stores.bags.bag_object import BagObject, Listed, listed_in
+from pressmark.stores.bags.folder_config import CONFIG
+from pressmark.stores.bags.walk import BagWalk, is_bag, record_of, within
+from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
+from pressmark.stores.objects import StoreObject
+from pressmark.stores.recheck import Item
+
+__all__ = ["RemoteBag", "RemoteBagWalk", "contains_bags"]
+
+# Entries of a folder that are looked at, to find out whether it contains bags.
+_LOOKED_AT = 16
+# Files that are read ahead are read whole, if they are not larger.
+_SMALL = 1 << 20
+
+
+def contains_bags(address: bytes) -> bool:
+    """Return whether an address is that of a folder of bags.
+
+    :raises StoreError: it is that of a bag, or the bucket cannot be read
+    """
+    with store_errors(address):
+        walk = RemoteBagWalk(address, "external", None, ())
+        entries = walk.first_entries()
+        if is_bag(entries):
+            raise StoreError(address, "a bag, not a store; use pressmark bag, or specify the address above it")
+        names = {entry.name for entry in entries}
+        if CONFIG in names or any(name.startswith(b"0=ocfl_") for name in names):
+            return CONFIG in names
+        some = islice((one for one in entries if one.kind == "directory" or archives.stem(one.name)), _LOOKED_AT)
+        return any(isinstance(one, StoreObject) for one in chain.from_iterable(in_order(walk.items_of, some)))
+
+
+class RemoteBagWalk(BagWalk):
+    """A walk of a folder of bags in a bucket; see :class:`BagWalk`."""
+
+    is_remote: ClassVar[bool] = True
+
+    def __init__(self, base: bytes, identifiers: str, layout: Layout | None, ignore: Sequence[str]) -> None:
+        super().__init__(base.rstrip(b"/"), identifiers, layout, ignore)
+        self._bucket, key = find_key(base)
+        self._prefix = key and key + b"/"
+
+    def scan(self, path: bytes) -> list[DirectoryEntry]:
+        found = list(self._entries(path))
+        if not found and path:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return sorted(found)
+
+    def first_entries(self) -> list[DirectoryEntry]:
+        """Return the entries of the first page of a listing."""
+        return list(islice(self._entries(b""), 1000))
+
+    def _entries(self, path: bytes) -> Iterator[DirectoryEntry]:
+        prefix = self._prefix + path + b"/" if path else self._prefix
+        after: bytes | None = b""
+        while after is not None:
+            page = self._bucket.list(prefix, after=after, delimiter=True)
+            files = (one.key[len(prefix) :] for one in page.keys)
+            yield from (DirectoryEntry(name, "file", False) for name in files if name)
+            directories = (one[len(prefix) : -1] for one in page.directories)
+            yield from (
+                DirectoryEntry(name, "directory", False) for name in directories if name not in (b"", b".", b"..")
+            )
+            after = page.after
+
+    def is_tree(self, path: bytes) -> bool:
+        return next(iter(listed(self._bucket, self._prefix + path + b"/", 1)), None) is not None
+
+    def items(self, threads: int | None = None) -> Iterator[Item]:
+        entries = (entry for entry in self.scan(b"") if not self._is_left_out(b"", entry.name))
+        yield from chain.from_iterable(in_order(self.items_of, entries))
+
+    def items_of(self, entry: DirectoryEntry) -> list[Item]:
+        """Return everything at and below an entry of the folder."""
+        if entry.name == STAGING.split(b"/")[0]:  # of probes
+            return []
+        return list(self._items_at([(entry.name, entry.kind)], self.is_ignored))
+
+    def second_look(self, item: Item) -> list[Item]:
+        return [item]
+
+    def _bag(self, path: bytes, entries: Sequence[DirectoryEntry]) -> Iterator[StoreObject | Problem]:
+        names = [one.name + b"/" if one.kind == "directory" else one.name for one in entries]
+        prefix = self._prefix + path + b"/"
+        problems: list[Problem] = []
+        bag, _ = read_tag_files(BaseInBucket(os.path.join(self.base, path), self._bucket, prefix, names), problems)
+        identifier: str | None = None
+        more: list[Problem] = []
+        if not any(one.kind == "file-unreadable" for one in problems) or self._path_gives_identifier(path):
+            identifier, more = self.identified(path, bag.info, path)
+        yield record_of(identifier, path, [within(path, one) for one in problems] + more)
+
+    def record_at(self, path: str) -> StoreObject | None:
+        encoded = encode_fs(path)
+        if {b"", b".", b".."} & set(encoded.split(b"/")):
+            return None
+        kind = "directory" if self.is_tree(encoded) else "file"
+        if kind == "directory" and not is_bag(self.scan(encoded)):
+            return None
+        if kind == "file" and not self._is_key(encoded):
+            return None
+        return next((one for one in self.read(encoded, kind) if isinstance(one, StoreObject)), None)
+
+    def _is_key(self, path: bytes) -> bool:
+        try:
+            self._bucket.head(self._prefix + path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def has_identifier(self, path: bytes, identifier: str) -> bool:
+        record = self.record_at(decode_fs(path))
+        return record is not None and record.id == identifier
+
+    def find(self, identifier: str, soon: bool) -> list[bytes]:
+        """Return the path of the bag where a new one with the identifier would be, or else the paths of all bags that
+        have it, which are searched one by one.
+        """
+        failure: IdentifierError | ObjectError | None = None
+        try:
+            path = self._expected(identifier)
+            page = self._bucket.list(self._prefix + path, delimiter=True)
+            there = {*(one.key for one in page.keys), *(one[:-1] for one in page.directories)}
+            for candidate in (path, *(path + ending for ending in archives.SERIALIZED)):
+                record = self.record_at(decode_fs(candidate)) if self._prefix + candidate in there else None
+                if record is not None and record.id == identifier:
+                    return [candidate]
+        except (IdentifierError, ObjectError) as error:
+            failure = error
+        found = [encode_fs(record.path) for record in self.objects() if record.id == identifier]
+        if failure is not None and not found:
+            raise failure
+        return found
+
+
+class RemoteBag(BagObject):
+    """A bag in a folder of bags in a bucket: its files are downloaded when they are read.
+
+    :param address: of its tree of keys, or of its archive
+    """
+
+    def __init__(self, store: str, identifier: str, address: bytes, serialized: bool) -> None:
+        super().__init__(store, identifier, address, serialized)
+        self._bucket, key = find_key(address)
+        self._bag_key = key
+        self._prefix = key[: key.rfind(b"/") + 1] if serialized else key + b"/" + BELOW_PAYLOAD
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        with object_errors(self._store, self.id):
+            if self.serialized:
+                yield decode_fs(os.path.basename(self._bag_path)), self.bag_path
+                return
+            for one in listed(self._bucket, self._prefix):
+                name = one.key[len(self._prefix) :]
+                if not name.endswith(b"/"):
+                    yield decode_fs(name), os.fsdecode(os.path.join(self._top, name))
+
+    def empty_directories(self) -> Iterator[tuple[str, str]]:
+        return iter(())
+
+    def confirm(self) -> None:
+        """Return: each file is read in one version, and compared with its digest."""
+
+    def _listed(self, names: Sequence[bytes]) -> Listed:
+        prefix = self._bag_key + b"/"
+        page = self._bucket.list(prefix, delimiter=True)
+        there = [one.key[len(prefix) :] for one in page.keys] + [one[len(prefix) :] for one in page.directories]
+        base = BaseInBucket(self._bag_path, self._bucket, prefix, there)
+        return listed_in(base, BagTags.read(base), names)
+
+    def _has(self, name: str) -> bool:
+        try:
+            self._bucket.head(self._prefix + encode_fs(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _open(self, name: str) -> BinaryIO:
+        encoded = encode_fs(name)
+        if is_unsafe_name(encoded) or (self.serialized and encoded != os.path.basename(self._bag_path)):
+            raise self._no_file(name)
+        try:
+            with object_errors(self._store, self.id):
+                return cast(BinaryIO, io.BufferedReader(self._opened_key(encoded), 1 << 18))
+        except FileNotFoundError:
+            raise self._no_file(name) from None
+
+    def _sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
+        def source(file: tuple[str, str]) -> tuple[str, bytes | Content]:
+            name, path = file
+            opened = self._opened_key(encode_fs(name))
+            if opened.status.size > _SMALL:
+                return name, Content(opened, path)
+            with opened:
+                return name, Content(opened.readall(), path)
+
+        return in_order(source, files.items())
+
+    def _opened_key(self, name: bytes) -> RemoteFile:
+        return RemoteFile(self._bucket, self._prefix + name)

@@ -1,0 +1,84 @@
+"""Bags on a real server: created, packed, validated, and read as a folder; its directory holds the same bags."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from pressmark import bagit
+from pressmark.buckets import address
+from pressmark.buckets.bucket import ANY
+from pressmark.buckets.s3 import S3Bucket
+from pressmark.stores import BagFolder
+
+from .proxy import HALF, Fault, Proxy, Request
+
+ENDINGS = ("tar", "tar.gz", "zip")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A directory with many small files, and a large one that is sent in parts."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(40):
+        (folder / f"{number:02} ü+&.txt").write_bytes(b"%d\n" % number)
+    (folder / "large").write_bytes(random.Random(3).randbytes((20 << 20) + 7))
+    return folder
+
+
+def lead_to(bucket: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "_shared", lambda _name, _settings: bucket)
+
+
+def test_on_a_server(s3: S3Bucket, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written is valid, in the bucket and as a copy; damage is found."""
+    lead_to(s3, monkeypatch)
+    bag = bagit.create(files, tmp_path / "bag")
+    bagit.create(files, f"{s3.url}/shelf/tree")
+    for ending in ENDINGS:
+        bagit.pack(bag, f"{s3.url}/shelf/packed.{ending}")
+    for level in ("full", "complete"):
+        reports = bagit.validate_many(
+            [f"{s3.url}/shelf/{one}" for one in ("tree", *(f"packed.{e}" for e in ENDINGS))], level
+        )
+        for report in reports:
+            assert isinstance(report, bagit.BagReport)
+            assert report.ok
+            assert report.counts["files"] == 41
+    assert s3.head(b"shelf/tree/data/00 \xc3\xbc+&.txt").digests.keys() == {"sha512"}
+    assert not list(s3.uploads(b""))
+    unpacked = bagit.unpack(f"{s3.url}/shelf/packed.zip", tmp_path / "unpacked")
+    assert unpacked.is_valid()
+    folder = BagFolder(f"{s3.url}/shelf")
+    assert sorted(str(one.id) for one in folder.objects()) == ["packed", "packed", "packed", "tree"]
+    assert folder.get("tree").read_bytes("39 ü+&.txt") == b"39\n"
+    s3.put(b"shelf/tree/data/large", b"damaged", over=ANY)
+    assert {one.kind for one in bagit.validate(f"{s3.url}/shelf/tree").errors} == {"checksum-mismatch", "oxum-mismatch"}
+
+
+@pytest.mark.parametrize("source", ["tree", *ENDINGS])
+def test_connections_that_break(
+    proxied: S3Bucket, proxy: Proxy, files: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A download that breaks in the middle goes on where it broke."""
+    lead_to(proxied, monkeypatch)
+    where = f"{proxied.url}/x.{source}"
+    if source == "tree":
+        bagit.create(files, where)
+    else:
+        bagit.pack(bagit.create(files, tmp_path / "bag"), where)
+    broken: list[str] = []
+
+    def plan(request: Request) -> Fault | None:
+        is_content = request.method == "GET" and "list-type" not in request.path
+        if not is_content or len(broken) >= 3:
+            return None
+        broken.append(request.path)
+        return HALF
+
+    proxy.plan = plan
+    assert bagit.validate(where).ok
+    assert len(broken) == 3
