@@ -30,7 +30,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def lead_to(bucket: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address, "_shared", lambda _name, _settings: bucket)
+    monkeypatch.setattr(address, "open_bucket", lambda text: (bucket, address.parse(text)[1]))
 
 
 def test_on_a_server(s3: S3Bucket, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def test_problems_and_advice(bucket: MemoryBucket, call: Call) -> None:
 
 
 REFUSED = {
-    f"bag validate {BAG} --ledger x": "--ledger: not supported in object storage; omit it",
+    f"bag validate {BAG} --ledger x": "--ledger: not supported in object storage; omit the option",
     f"bag validate {BAG} --workers 2": "--workers: not supported in object storage; omit the option",
     f"bag create files -o {BAG} --copy-mode hardlink": (
         "--copy-mode hardlink: not supported in object storage; use --copy-mode auto"

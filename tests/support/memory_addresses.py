@@ -17,7 +17,7 @@ __all__ = ["put_tree", "use_memory"]
 def use_memory(monkeypatch: pytest.MonkeyPatch) -> MemoryBucket:
     """Return the bucket that all addresses lead to until the end of the test: ``s3://memory/…``."""
     bucket = MemoryBucket()
-    monkeypatch.setattr(address, "_shared", lambda _name, _settings: bucket)
+    monkeypatch.setattr(address, "open_bucket", lambda text, *_settings: (bucket, address.parse(text)[1]))
     return bucket
 
 

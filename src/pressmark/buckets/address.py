@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pressmark.buckets.bucket import MAX_KEY, Bucket
 from pressmark.errors import StoreError
 from pressmark.fs.names import decode_fs, encode_fs, is_inside
-
-if TYPE_CHECKING:
-    from pressmark.buckets.s3 import S3Bucket
 
 __all__ = ["absolute", "find_key", "is_address", "is_below", "open_bucket", "parse", "parse_key"]
 
@@ -91,32 +87,39 @@ def _parts(address: bytes) -> tuple[str, bytes]:
 
 def open_bucket(
     address: str | bytes, endpoint: str | None = None, profile: str | None = None, region: str | None = None
-) -> tuple[S3Bucket, bytes]:
-    """Return the bucket of an address, and the beginning of the keys below the address; no request is sent.
+) -> tuple[Bucket, bytes]:
+    """Return the bucket of an address, and the beginning of the keys below the address; no request is sent. Buckets
+    with equal settings share their connections.
 
     :param address: such as ``s3://bucket/prefix``
     :param endpoint: see :class:`~pressmark.buckets.s3.S3Bucket`, as for the others
     :raises StoreError: the address or a setting is malformed, or botocore is not installed
     """
-    from pressmark.buckets.s3 import S3Bucket
-
     name, prefix = parse(address)
-    return S3Bucket(name, endpoint=endpoint, profile=profile, region=region), prefix
-
-
-def find_key(address: str | bytes) -> tuple[Bucket, bytes]:
-    """Return the bucket and the key of an address, which ends without ``/``; addresses of a bucket share connections.
-
-    :param address: such as ``s3://bucket/key``; for ``s3://bucket``, the key is empty
-    :raises StoreError: the address or a setting is malformed, or boto3 is not installed
-    """
-    name, prefix = parse(address)
-    settings = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
-    return _shared(name, settings), prefix[:-1]
+    variables = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
+    # Processes must not share connections.
+    return _opened(name, endpoint, profile, region, variables, os.getpid()), prefix
 
 
 @lru_cache(8)
-def _shared(name: str, _settings: frozenset[tuple[str, str]]) -> Bucket:
+def _opened(
+    name: str,
+    endpoint: str | None,
+    profile: str | None,
+    region: str | None,
+    _variables: frozenset[tuple[str, str]],
+    _process: int,
+) -> Bucket:
     from pressmark.buckets.s3 import S3Bucket
 
-    return S3Bucket(name)
+    return S3Bucket(name, endpoint=endpoint, profile=profile, region=region)
+
+
+def find_key(address: str | bytes) -> tuple[Bucket, bytes]:
+    """Return the bucket and the key of an address, which ends without ``/``.
+
+    :param address: such as ``s3://bucket/key``; for ``s3://bucket``, the key is empty
+    :raises StoreError: the address or a setting is malformed, or botocore is not installed
+    """
+    bucket, prefix = open_bucket(address)
+    return bucket, prefix[:-1]

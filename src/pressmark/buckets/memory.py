@@ -68,7 +68,7 @@ class MemoryBucket:
         is what a lost request and a lost answer look like
     :param clock: the server's clock
     :ivar keys: the content by key
-    :ivar archived: keys whose content cannot be read before it is restored
+    :ivar restored: keys of an archive whose content can be read
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class MemoryBucket:
         self.accepted = {"sha512", "sha256"}
         self.requests = self.sent = self.received = 0
         self.on_request = on_request
-        self.archived: set[bytes] = set()
+        self.restored: set[bytes] = set()
         self._clock = clock
         self._stored: dict[bytes, _Stored] = {}
         self._uploads: dict[str, _Uploading] = {}
@@ -140,17 +140,17 @@ class MemoryBucket:
 
     def head(self, key: bytes) -> KeyStatus:
         self._enter("head", key)
-        found = self._status(self._find(key))
-        return found._replace(is_archived=found.is_archived or key in self.archived)
+        return self._status(key, self._find(key))
 
     def get(self, key: bytes, *, begin: int = 0, end: int | None = None, token: str | None = None) -> Download:
         self._enter("get", key)
         found = self._find(key)
         if token not in (None, found.token):
             raise KeyChangedError(key)
-        if key in self.archived or found.storage_class in ARCHIVES:
+        status = self._status(key, found)
+        if status.is_archived:
             raise ArchivedError(key)
-        return _Download(found.data[begin:end], self._status(found), self)
+        return _Download(found.data[begin:end], status, self)
 
     def _find(self, key: bytes) -> _Stored:
         with self._lock:
@@ -158,9 +158,8 @@ class MemoryBucket:
                 raise FileNotFoundError(2, os.strerror(2), key)
             return self._stored[key]
 
-    @staticmethod
-    def _status(found: _Stored) -> KeyStatus:
-        is_archived = found.storage_class in ARCHIVES
+    def _status(self, key: bytes, found: _Stored) -> KeyStatus:
+        is_archived = found.storage_class in ARCHIVES and key not in self.restored
         return KeyStatus(
             *(len(found.data), found.token, found.modified, found.storage_class, found.digests),
             is_archived=is_archived,

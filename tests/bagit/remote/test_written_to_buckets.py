@@ -31,7 +31,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> MemoryBucket:
     """An empty bucket that the addresses of this module lead to; files over 64 KiB are sent in parts."""
     monkeypatch.setattr(upload, "PART", 1 << 16)
     monkeypatch.setattr(upload, "MIN_PART", 1 << 16)
-    monkeypatch.setattr("pressmark.bagit.remote.destination.FIRST", 1 << 10)
+    monkeypatch.setattr("pressmark.bagit.remote.key_output.FIRST", 1 << 10)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     return use_memory(monkeypatch)
 

@@ -160,7 +160,7 @@ def _new_file(place: bytes, on_event: Listener) -> Iterator[tuple[BinaryIO, byte
 @contextmanager
 def _new_key(place: bytes, on_event: Listener) -> Iterator[tuple[BinaryIO, bytes]]:
     """Yield a file whose content is sent in parts, and the path of a directory; at the end, it gets its key."""
-    from pressmark.bagit.remote.destination import new_key  # most archives are local
+    from pressmark.bagit.remote.key_output import new_key  # most archives are local
 
     with TemporaryDirectory(prefix="pressmark-") as folder, new_key(place) as file:
         yield cast(BinaryIO, file), os.path.join(os.fsencode(folder), _TAGS)

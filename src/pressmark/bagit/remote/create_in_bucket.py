@@ -21,7 +21,7 @@ from pressmark.bagit.changes import RUN_AGAIN, Listener, refusing
 from pressmark.bagit.manifest_format import manifest_name
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.remote.bag_in_bucket import bucket_errors
-from pressmark.bagit.remote.destination import fit_bucket, require_free
+from pressmark.bagit.remote.key_output import fit_bucket, require_free
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import Sources
 from pressmark.bagit.writing.tag_writer import TagWriter

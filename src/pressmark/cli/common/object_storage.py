@@ -92,7 +92,7 @@ def check_addresses(context: click.Context) -> None:
             continue
         if isinstance(parameter.type, Address):
             is_remote = True
-            _check_options(context, os.fsdecode(address), parameter.type.workers)
+            _check_options(context, parameter.type.workers)
         else:
             name = (parameter.metavar or "").strip("[].") if isinstance(parameter, click.Argument) else ""
             what = f"object storage is not supported for {name or parameter.opts[0]}"
@@ -116,16 +116,12 @@ def _texts(value: object) -> Iterator[str | bytes]:
             yield one
 
 
-def _check_options(context: click.Context, address: str, workers: bool) -> None:
+def _check_options(context: click.Context, workers: bool) -> None:
     """Refuse options that a store in object storage does not support.
 
     :param workers: several processes are supported
     """
     values = context.params
-    kinds = (None, "ocfl") if context.info_name == "init" else (None, "ocfl", "pairtree", "vitro", "bags")
-    if values.get("kind") not in kinds:
-        what = f"a store of kind {values['kind']} is not supported in object storage"
-        raise CallError(f"{address}: {what}; use an OCFL storage root (ocfl), or a local directory")
     for name in () if workers else _LOCAL_ONLY:
         if values.get(name) is not None:
             raise CallError(f"--{name}: not supported in object storage; omit the option")

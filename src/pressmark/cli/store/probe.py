@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 import click
@@ -59,8 +58,7 @@ def probe_command(path: bytes, as_json: bool) -> int:
     address = os.fsdecode(path)
     try:
         bucket, prefix = open_bucket(path)
-        with contextlib.closing(bucket):
-            result = probe(bucket, prefix)
+        result = probe(bucket, prefix)
     except OSError as error:
         # 1 would mean that the server answers, and is not safe.
         raise CallError(f"{address}: {cause(error)}") from None
