@@ -150,7 +150,9 @@ REFUSED = {
         f"store init {kind} s3://books/new": f"'s3://books/new': {reason}; use an OCFL storage root"
         for kind, reason in READ_ONLY.items()
     },
-    "store init bags s3://books/new": "'s3://books/new': a folder of bags is only read in object storage; use a local path",
+    "store init bags s3://books/new": (
+        "'s3://books/new': a folder of bags is only read in object storage; use a local path"
+    ),
     f"store check {ROOT} --workers 2": "--workers: not supported in object storage; omit the option",
     f"store check {ROOT} --dask tcp://x:1": "--dask: not supported in object storage; omit the option",
     f"store put {ROOT} id:1 scans --copy-mode reflink": (
