@@ -153,6 +153,27 @@ def test_errors_of_a_server(bucket: MemoryBucket, call: Call, command: str) -> N
     assert told(call, "bag", *command.split(), status=1) == reason
 
 
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        (f"validate {BAG}", "run the same command again"),
+        (f"create files -o {BAG}2", "no bag was created; run the same command again to continue"),
+        (f"pack bag -o {BAG}2.tar", "no archive was created; run the same command again to continue"),
+    ],
+)
+def test_interrupted(bucket: MemoryBucket, call: Call, command: str, advice: str) -> None:
+    """The message says how to go on, and names no option that is not supported."""
+    told(call, "bag", "create", "files", "-o", BAG)
+    told(call, "bag", "create", "files", "-o", "bag")
+
+    def interrupt(call: str, _key: bytes) -> None:
+        if call in ("get", "put", "start"):
+            raise KeyboardInterrupt
+
+    bucket.on_request = interrupt
+    assert told(call, "bag", *command.split(), status=130) == f"pressmark: interrupted; {advice}\n"
+
+
 def test_a_bad_bag_among_others(bucket: MemoryBucket, call: Call) -> None:
     """The others are validated."""
     told(call, "bag", "create", "files", "-o", BAG)

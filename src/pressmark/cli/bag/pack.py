@@ -102,7 +102,9 @@ def _make(
     begin = time.monotonic()
 
     def interrupted() -> str:
-        if not is_address(destination) and os.path.lexists(destination):
+        if is_address(destination):
+            return "interrupted; no archive was created; run the same command again to continue"
+        if os.path.lexists(destination):
             return f"interrupted when {quoted_path(destination)} was complete"
         return "interrupted; nothing was written; run the same command again"
 

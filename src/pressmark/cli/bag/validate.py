@@ -176,14 +176,20 @@ def validate_command(
                 yield from walk_files(bag, links="skip")
 
     # Without checksums little is read, so sizes do not predict the duration.
-    sized = files if level == "full" and not any(map(is_address, bags)) else None
+    is_remote = any(map(is_address, bags))
+    sized = files if level == "full" and not is_remote else None
     failed = 0
     has_advice = False
     counts: Counter[str] = Counter()
     findings = Findings()
     with (
         _opened(ledger, bags[0]) as journal,
-        Output(progress, as_json=as_json, interrupted=interruption_message(journal), paths=sized) as output,
+        Output(
+            progress,
+            as_json=as_json,
+            interrupted="interrupted; run the same command again" if is_remote else interruption_message(journal),
+            paths=sized,
+        ) as output,
     ):
 
         def hear(event: object) -> None:
