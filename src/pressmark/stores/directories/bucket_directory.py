@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TypeVar
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from pressmark.buckets.bucket import Bucket, ListedKey, key_text
+from pressmark.buckets.bucket import Bucket, ListedKey, Page, key_text
 from pressmark.buckets.remote_directory import RemoteDirectory
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
@@ -18,7 +20,10 @@ from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
-from pressmark.threads import require_use
+from pressmark.threads import Threads, require_use
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["BucketDirectory", "open_in_bucket", "read_ahead"]
 
@@ -52,8 +57,10 @@ class BucketDirectory:
     def below(self, directory: bytes) -> BucketDirectory:
         return BucketDirectory(self.bucket, self.prefix + directory + b"/")
 
-    def ahead(self) -> BucketDirectory:
-        return _Ahead(self.bucket, self.prefix)
+    @contextmanager
+    def ahead(self) -> Iterator[BucketDirectory]:
+        with Threads(1, "pressmark-request", patience=1.0) as pool:
+            yield _Ahead(self.bucket, self.prefix, pool)
 
     def scan(self, directory: bytes, *, follow: bool = False) -> list[DirectoryEntry]:
         found = list(self._remote.entries(directory))
@@ -139,8 +146,11 @@ class BucketDirectory:
 class _Ahead(BucketDirectory):
     """A directory for a walk, which lists keys ahead: a request for a thousand keys, not for a directory."""
 
-    def __init__(self, bucket: Bucket, prefix: bytes = b"") -> None:
+    def __init__(self, bucket: Bucket, prefix: bytes, pool: Threads) -> None:
         super().__init__(bucket, prefix)
+        self._pool = pool
+        # What is listed while the caller works, and the key after which it begins.
+        self._next: tuple[bytes, Future[Page]] | None = None
         # All keys from the beginning on, up to the one after which the next request lists.
         self._begin = b""
         self._keys: list[bytes] = []
@@ -183,10 +193,21 @@ class _Ahead(BucketDirectory):
         self._begin = top
         while not self._has(top, end) and len(self._keys) < AHEAD:
             require_use()
-            page = self.bucket.list(self.prefix, after=self._after or b"")
+            page = self._page(self._after or b"")
             self._keys += [one.key for one in page.keys]
             self._after = page.after
         return self._has(top, end)
+
+    def _page(self, after: bytes) -> Page:
+        """Return the keys after one, and list those after them in another thread."""
+        if self._next is not None and self._next[0] == after:
+            page = self._next[1].result()
+        else:
+            page = self.bucket.list(self.prefix, after=after)
+        self._next = None
+        if page.after is not None:
+            self._next = page.after, self._pool.submit(partial(self.bucket.list, self.prefix, after=page.after))
+        return page
 
 
 def open_in_bucket(base: bytes, tree: bytes, kind: str, beside: bytes) -> BucketDirectory:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from pressmark.buckets.address import is_address
@@ -48,7 +49,7 @@ class StoreDirectory(Protocol):
     def below(self, directory: bytes) -> StoreDirectory:
         """Return a directory in it."""
 
-    def ahead(self) -> StoreDirectory:
+    def ahead(self) -> AbstractContextManager[StoreDirectory]:
         """Return the directory for a walk, which scans directories in the order of their paths."""
 
     def scan(self, directory: bytes, *, follow: bool = False) -> list[DirectoryEntry]:
@@ -111,8 +112,8 @@ class LocalDirectory:
     def below(self, directory: bytes) -> LocalDirectory:
         return LocalDirectory(self.path(directory))
 
-    def ahead(self) -> LocalDirectory:
-        return self
+    def ahead(self) -> AbstractContextManager[LocalDirectory]:
+        return nullcontext(self)
 
     def scan(self, directory: bytes, *, follow: bool = False) -> list[DirectoryEntry]:
         return scan(self.path(directory), follow=follow)

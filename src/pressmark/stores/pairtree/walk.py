@@ -120,10 +120,10 @@ class Walk(StoreWalk):
         yield from self._beside()
         count = resolve_threads(threads)
         walk = copy(self)
-        walk.tree_directory = self.tree_directory.ahead()
-        first, below = walk._looked_at("")
-        yield from first
-        yield from walk._walk(below, count)
+        with self.tree_directory.ahead() as walk.tree_directory:
+            first, below = walk._looked_at("")
+            yield from first
+            yield from walk._walk(below, count)
 
     def again(self, item: Item) -> list[Item]:
         """Return the object at the path of an item now, or everything there if the item is a problem."""

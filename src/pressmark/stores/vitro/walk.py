@@ -85,8 +85,11 @@ class Walk(StoreWalk):
 
     def _items_from(self, directory: str) -> Iterator[Item]:
         """Yield everything in and below a directory; in an object's directory, the object first."""
+        with self.tree_directory.ahead() as source:
+            yield from self._items_of(source, directory)
+
+    def _items_of(self, source: StoreDirectory, directory: str) -> Iterator[Item]:
         renaming = self.renaming()
-        source = self.tree_directory.ahead()
         # Directories still to be read, the next one last.
         directories = [directory]
         while directories:
