@@ -175,7 +175,7 @@ class KeyTree:
 
     :param root: such as ``s3://bucket/prefix``
     :param digests: as for :class:`KeyFile`
-    :raises StoreError: the address is malformed, or boto3 is not installed
+    :raises StoreError: the address is malformed, or botocore is not installed
     """
 
     def __init__(self, root: str | bytes, digests: DigestSource = "read") -> None:

@@ -14,7 +14,7 @@ from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError
 from pressmark.fixity.outcomes import Content
-from pressmark.fs.names import decode_fs, is_partial
+from pressmark.fs.names import encode_fs, is_partial
 from pressmark.fs.staging import LOCK
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
@@ -210,7 +210,7 @@ class _Ahead(BucketDirectory):
         return page
 
 
-def open_in_bucket(base: bytes, tree: bytes, kind: str, beside: bytes) -> BucketDirectory:
+def open_in_bucket(base: bytes, tree: str, kind: str, beside: bytes) -> BucketDirectory:
     """Return the directory in a bucket that contains the tree of a store, or the one above if it is the tree.
 
     :param base: the address
@@ -221,16 +221,17 @@ def open_in_bucket(base: bytes, tree: bytes, kind: str, beside: bytes) -> Bucket
 
     bucket, prefix = open_bucket(base)
     found = RemoteDirectory(bucket, prefix)
-    first = found.find(tree)
-    if first is None and prefix.endswith(b"/" + tree + b"/"):
-        prefix = prefix.removesuffix(tree + b"/")
+    name = encode_fs(tree)
+    first = found.find(name)
+    if first is None and prefix.endswith(b"/" + name + b"/"):
+        prefix = prefix.removesuffix(name + b"/")
     elif first is None:
         if beside and found.file(beside) is not None:
-            raise StoreError(base, f"{decode_fs(tree)} is missing; restore it")
-        what = f"not a {kind}, because {decode_fs(tree)} is missing; specify an address that contains it"
+            raise StoreError(base, f"{tree} is missing; restore it")
+        what = f"not a {kind}, because {tree} is missing; specify an address that contains it"
         raise StoreError(base, what)
-    elif first.key == found.prefix + tree:
-        raise StoreError(base, f"{decode_fs(tree)} is not a directory; restore it")
+    elif first.key == found.prefix + name:
+        raise StoreError(base, f"{tree} is not a directory; restore it")
     return BucketDirectory(bucket, prefix)
 
 

@@ -166,7 +166,7 @@ def open_directory(path: Path, tree: str, kind: str, beside: bytes = b"") -> Sto
         from pressmark.stores.directories.bucket_directory import open_in_bucket  # slow to import
 
         with store_errors(base):
-            return open_in_bucket(base, name, kind, beside)
+            return open_in_bucket(base, tree, kind, beside)
     with store_errors(base):
         if not os.path.isdir(base):
             what = "not a directory" if exists(base) else "No such file or directory"
