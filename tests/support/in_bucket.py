@@ -63,8 +63,7 @@ def serving(bucket: MemoryBucket, ahead: int | None = None) -> Iterator[None]:
     :param ahead: the number of keys that a walk lists ahead
     """
     opened = mock.patch.object(address, "open_bucket", lambda text: (bucket, address.parse(text)[1]))
-    shared = mock.patch.object(address, "_shared", lambda _name, _settings: bucket)
-    with opened, shared, mock.patch.object(bucket_directory, "AHEAD", ahead or bucket_directory.AHEAD):
+    with opened, mock.patch.object(bucket_directory, "AHEAD", ahead or bucket_directory.AHEAD):
         yield
 
 
