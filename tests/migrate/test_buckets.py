@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pressmark import migrate, stores
+from pressmark import bagit, migrate, stores
 from pressmark.buckets import remote_content, upload
 from pressmark.buckets.address import parse
 from pressmark.buckets.bucket import KeyStatus, Part
@@ -164,6 +165,29 @@ def test_to_the_disk(tmp_path: Path, to: str, size: str) -> None:
     assert (run.by_status, run.complete) == ({"ok": 5}, True)
     assert contents(stores.open(tmp_path / "there")) == contents(source)
     assert migrate.verify(tmp_path / "work", processes=False).complete
+
+
+@pytest.mark.parametrize("to", ["ocfl", "bags", "pairtree"])
+def test_from_a_folder_of_bags(tmp_path: Path, to: str) -> None:
+    """Bags in a bucket, trees and archives, are migrated as from a disk."""
+    (tmp_path / "in" / "d").mkdir(parents=True)
+    (tmp_path / "in" / "d" / "a.txt").write_bytes(b"a")
+    bags = stores.create("bags", tmp_path / "bags")
+    for place, name in (("s3://books/bags", "s3://books/bags/one"), (bags.root, str(tmp_path / "bags" / "one"))):
+        bagit.create(tmp_path / "in", name, info={"External-Identifier": "id:1"})
+        with tempfile.TemporaryDirectory() as folder:
+            bagit.create(tmp_path / "in", f"{folder}/two", info={"External-Identifier": "id:2"})
+            bagit.pack(f"{folder}/two", f"{place}/two.tar.gz")
+    found = []
+    for number, source in enumerate((bags.root, "s3://books/bags")):
+        there = tmp_path / f"there{number}"
+        how = {"layout": "0003"} if to == "ocfl" else {}
+        plan = migrate.plan(source, there, to=to, work=tmp_path / f"work{number}", **how)
+        run = migrate.run(plan, processes=False)
+        assert (run.by_status, run.complete) == ({"ok": 2}, True)
+        assert migrate.verify(plan, processes=False).complete
+        found.append(contents(stores.open(there)))
+    assert found[0] == found[1]
 
 
 def test_a_catch_up(tmp_path: Path) -> None:

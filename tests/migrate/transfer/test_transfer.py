@@ -23,11 +23,11 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.migrate.entry import failure_of
 from pressmark.migrate.object_digest import object_digest
 from pressmark.migrate.transfer import reading
-from pressmark.migrate.transfer.bag_content import listed_digests
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.migrate.transfer.places import DISK, read_files
 from pressmark.migrate.transfer.reading import verify_object
 from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.bags.bag_object import listed_digests
 from pressmark.stores.ocfl.root import OcflRoot
 
 from ..samples import Files, entries, errors, held, make, migrate, objects, one_file, options, tree, write

@@ -16,7 +16,7 @@ from pressmark.errors import quoted_path
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.entry import TransferError, status_of_problem
 from pressmark.migrate.transfer.content import Content
-from pressmark.stores.bags.bag_object import listed_digests
+from pressmark.stores.bags.bag_object import BagObject
 from pressmark.stores.bags.walk import IDENTIFIER
 
 __all__ = ["WRAPPED", "check_bag", "is_bag", "with_manifests"]
@@ -51,15 +51,16 @@ def check_bag(path: bytes, level: str = "complete", what: str = "complete") -> N
         raise TransferError(status_of_problem(wrong.kind), wrong.kind, reason)
 
 
-def with_manifests(content: Content, path: bytes, unwrap: bool) -> Content:
+def with_manifests(content: Content, found: BagObject, unwrap: bool) -> Content:
     """Return the content of a bag with the digests of its manifests, unwrapped if a migration made the bag.
 
     :param content: the files below the base directory
-    :param path: the base directory
+    :param found: the bag
     :param unwrap: whether a bag may be unwrapped
     """
-    bag = BagTags.open(path)
-    known = listed_digests(bag, path, [name for name, _path in content.files]).digests
+    path = os.fsencode(found.bag_path)
+    bag, listed = found.tags_and_digests([name for name, _path in content.files])
+    known = listed.digests
     encapsulation = _wrapped_encapsulation(bag, content) if unwrap else None
     if encapsulation is None:
         return content._replace(known=known)
@@ -77,8 +78,9 @@ def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: byte
         },
         [(name.removeprefix(_PAYLOAD), path) for name, path in content.empty if name.startswith(_PAYLOAD)],
         encapsulation or None,
-        os.path.join(bag, b"data"),
+        None if content.top is None else os.path.join(bag, b"data"),
         content.seen,
+        place=content.place,
     )
 
 

@@ -88,7 +88,7 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
         from pressmark.migrate.transfer.bag_content import check_bag, with_manifests  # only for bags
 
         check_bag(bag)
-        return with_manifests(_tree(store, entry, bag, None, follow), bag, options.to != "bags")
+        return with_manifests(_tree(store, entry, bag, None, follow), cast("BagObject", found), options.to != "bags")
     if store.kind == "pairtree" and not follow:
         _refuse_links(os.fsencode(found.path), [name for name, _path in found.files()])
     place = place_of(store)
@@ -130,8 +130,14 @@ def _tree(store: Store, entry: Entry, top: bytes, encapsulation: str | None, fol
     """
     files: list[File] = []
     empty: list[File] = []
-    seen = [(top, status_of(top))]
+    place = place_of(store)
     with object_errors(store.root, entry.source_id):
+        if place.is_remote:
+            place.list_tree(top, files, empty)
+            files.sort()
+            paths = [path for _name, path in files]
+            return Content(files, {}, [], None, None, list(zip(paths, place.looks(paths), strict=True)), place=place)
+        seen = [(top, status_of(top))]
         links = list_tree(top, files, empty)
     if links and follow:
         found = store.locate(entry.in_source())

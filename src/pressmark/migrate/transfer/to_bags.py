@@ -47,6 +47,8 @@ class ToBags(Direction):
         copied = CopyRecorder(entry, content)
         rename = self.renames and not replace
         at = self.source_path(entry) if self.options.source_kind == "bags" else content.top
+        if content.place.is_remote:
+            at = None
 
         def check(bag: bytes) -> None:
             if not rename:
@@ -60,7 +62,9 @@ class ToBags(Direction):
         source = content.by_name() if at is None else at
         with self.writing(entry, replace) as writer:
             copying = {"algorithms": copied.algorithms, "on_file": copied.file}
-            entry.mode = yield from writer.adopt(entry.id, source, rename=rename, check=check, **copying)
+            serialized = at is None and not is_bag(content)
+            adopted = writer.adopt(entry.id, source, rename=rename, serialized=serialized, check=check, **copying)
+            entry.mode = yield from adopted
         if not rename:
             self.record_copied(entry, content)
         return replace

@@ -32,7 +32,8 @@ from typing import Any, ClassVar, Literal
 
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.writing.options import CreateOptions
-from pressmark.buckets.address import is_address
+from pressmark.buckets.address import find_key, is_address
+from pressmark.buckets.bucket import Bucket
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted_path
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists, flush_directory, is_directory
@@ -115,6 +116,7 @@ class BagFolder(WalkedStore):
         self._base = encode_path(path, remote=True)
         self.root = os.fsdecode(self._base)
         self._is_remote = is_address(self._base)
+        self.bucket: Bucket | None = find_key(self._base)[0] if self._is_remote else None
         if not self._is_remote:
             with store_errors(self._base):
                 if not is_directory(self._base):
@@ -448,6 +450,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         bag: bytes | Mapping[str, Path],
         *,
         rename: bool = False,
+        serialized: bool = False,
         check: Callable[[bytes], object] | None = None,
         **copying: Any,
     ) -> Generator[Staged, None, str | None]:
@@ -457,6 +460,7 @@ class BagWriter(StagingWriter[_StagedBag]):
 
         :param bag: base directory or file of the bag; or a mapping of all names in it to files
         :param rename: move the bag, which is on the same file system, without copying it
+        :param serialized: the mapping has the file of a serialized bag
         :param check: called with the path of the bag; an exception discards it
         :param copying: ``algorithms`` and ``on_file`` of :class:`~pressmark.stores.object_sources.SourceCopy`
         :raises ObjectError: the bag cannot be stored; of kind ``improper``: it has a different identifier
@@ -466,6 +470,9 @@ class BagWriter(StagingWriter[_StagedBag]):
         file = b""
         if isinstance(bag, bytes) and not os.path.isdir(bag):
             file = os.path.basename(bag)
+        elif serialized:
+            file = encode_fs(next(iter(bag)))  # type: ignore[arg-type]
+        if file:
             destination += file[len(archives.stem(file) or file) :]
         with object_errors(self._name, identifier), self._staged(identifier, destination) as staged:
             if rename and isinstance(bag, bytes):
@@ -475,7 +482,7 @@ class BagWriter(StagingWriter[_StagedBag]):
                 yield staged
                 copy.raise_error()
                 staged.mode = copy.mode
-                if isinstance(bag, Mapping):
+                if isinstance(bag, Mapping) and not serialized:
                     os.makedirs(os.path.join(staged.path, b"data"), exist_ok=True)  # a bag without payload
                 if file:
                     staged.path = os.path.join(staged.path, file)

@@ -79,7 +79,17 @@ class BagObject(StoredObject):
         return recorded
 
     def _listed(self, names: Sequence[bytes]) -> Listed:
-        return listed_digests(BagTags.open(self._bag_path), self._bag_path, names)
+        return self.tags_and_digests(names)[1]
+
+    def tags_and_digests(self, names: Sequence[bytes]) -> tuple[BagTags, Listed]:
+        """Return what the tag files say, and the digests of files.
+
+        :param names: of all files of the bag, or of some
+        :raises BagError: the bag is serialized, or cannot be read
+        """
+        with BagDirectory(self._bag_path) as base:
+            bag = BagTags.read(base)
+            return bag, listed_in(base, bag, names)
 
     def _has(self, name: str) -> bool:
         return os.path.lexists(os.path.join(self._top, encode_fs(name)))

@@ -191,12 +191,13 @@ class RemoteBag(BagObject):
     def confirm(self) -> None:
         """Return: each file is read in one version, and compared with its digest."""
 
-    def _listed(self, names: Sequence[bytes]) -> Listed:
+    def tags_and_digests(self, names: Sequence[bytes]) -> tuple[BagTags, Listed]:
         prefix = self._bag_key + b"/"
         page = self._bucket.list(prefix, delimiter=True)
         there = [one.key[len(prefix) :] for one in page.keys] + [one[len(prefix) :] for one in page.directories]
         base = BaseInBucket(self._bag_path, self._bucket, prefix, there)
-        return listed_in(base, BagTags.read(base), names)
+        bag = BagTags.read(base)
+        return bag, listed_in(base, bag, names)
 
     def _has(self, name: str) -> bool:
         try:
