@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
 
-from pressmark.bagit.bag_directory import BagDirectory, BagFiles
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles, BaseDirectory
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing
 from pressmark.bagit.changes import with_stages
 from pressmark.bagit.paths import archive_ending
@@ -72,7 +72,7 @@ class Bag(BagTags):
     @classmethod
     def open(cls, path: Path) -> Bag:
         """Open the bag in a directory or an archive: see :func:`pressmark.bagit.open`."""
-        with _opened_files(os.fsencode(path)) as base:
+        with _opened_tag_files(os.fsencode(path)) as base:
             return cls.read(base)
 
     def files(self) -> AbstractContextManager[BagFiles]:
@@ -81,6 +81,13 @@ class Bag(BagTags):
         :raises BagError: the bag does not exist any more
         """
         return _opened_files(os.fsencode(self.path))
+
+    def tag_files(self) -> AbstractContextManager[BaseDirectory]:
+        """Open the tag files of the bag; the payload of a bag in object storage is not listed.
+
+        :raises BagError: the bag does not exist any more
+        """
+        return _opened_tag_files(os.fsencode(self.path))
 
     @property
     def entries(self) -> dict[str, dict[str, str]]:
@@ -92,7 +99,7 @@ class Bag(BagTags):
         """
         problems: list[Problem] = []
         found: dict[str, dict[str, str]] = {}
-        with self.files() as base:
+        with self.tag_files() as base:
             for manifests in (self.manifests, self.tag_manifests):
                 with open_listing(base, self, manifests, problems, tag=manifests is self.tag_manifests) as listing:
                     for entry in listing.entries():
@@ -253,6 +260,14 @@ def _opened_files(path: bytes) -> AbstractContextManager[BagFiles]:
 
         return open_tree(path)
     return BagDirectory(path)
+
+
+def _opened_tag_files(path: bytes) -> AbstractContextManager[BaseDirectory]:
+    if is_address(path) and not _is_file(path):
+        from pressmark.bagit.remote.bag_in_bucket import open_base
+
+        return open_base(path)
+    return _opened_files(path)
 
 
 def open(path: Path) -> Bag:

@@ -128,6 +128,13 @@ class BagTags:
         """
         return BagDirectory(self.path)
 
+    def tag_files(self) -> AbstractContextManager[BaseDirectory]:
+        """Open the tag files of the bag.
+
+        :raises BagError: the bag does not exist any more
+        """
+        return self.files()
+
     @property
     def algorithms(self) -> tuple[str, ...]:
         """Official names of the known algorithms of the payload manifests, sorted."""
@@ -146,7 +153,7 @@ class BagTags:
         """
         if self._payload is None:
             problems: list[Problem] = []
-            with self.files() as base:
+            with self.tag_files() as base:
                 listing = open_listing(base, self, self.manifests, problems)
             for found in problems:
                 if found.kind == "file-unreadable":
@@ -160,7 +167,7 @@ class BagTags:
         """The entries of fetch.txt. Iteration raises :class:`BagError` if the file cannot be read."""
         from pressmark.bagit.fetch.fetch_txt import FetchList  # most bags have no fetch.txt
 
-        return FetchList(os.fsencode(self.path), self.encoding, self.version, self.files)
+        return FetchList(os.fsencode(self.path), self.encoding, self.version, self.tag_files)
 
 
 @lru_cache(1024)  # the bags of a collection have few names of tag files

@@ -255,6 +255,17 @@ def test_open(tmp_path: Path, bucket: MemoryBucket) -> None:
         assert remote.is_valid()
 
 
+def test_opening_does_not_list_the_payload(tmp_path: Path, bucket: MemoryBucket) -> None:
+    """Only the base directory is listed, and the tag files are read."""
+    payload = {b"data/%04d" % n: b"" for n in range(1500)}
+    put_tree(bucket, Sketch(payload=payload, info=b"A: b\n").write(tmp_path / "bag"), "shelf/bag")
+    bucket.requests = 0
+    bag = bagit.open(BAG)
+    assert len(bag.fetch) == 0
+    # Twice: is it a key? A listing. Once: bagit.txt and bag-info.txt.
+    assert bucket.requests == 6
+
+
 def test_refusals(bucket: MemoryBucket, tmp_path: Path) -> None:
     """An address without a bag, and what is not possible in object storage, are one error."""
     for address in ("s3://memory/none", "s3://memory/none.zip", "s3://memory"):

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
 
-from pressmark.bagit.bag_directory import BagFiles, open_tag_file
+from pressmark.bagit.bag_directory import BaseDirectory, open_tag_file
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
 from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.paths import (
@@ -64,7 +64,7 @@ class FetchList:
         path: bytes,
         encoding: str,
         version: tuple[int, int],
-        files: Callable[[], AbstractContextManager[BagFiles]],
+        files: Callable[[], AbstractContextManager[BaseDirectory]],
     ) -> None:
         self._files = files
         self._path = path

@@ -31,7 +31,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Outcome
 from pressmark.fs.names import NAME_MAX
 from pressmark.reports import ProgressEvent
 
-__all__ = ["BagInBucket", "BaseInBucket", "bucket_errors", "is_key", "open_tree"]
+__all__ = ["BagInBucket", "BaseInBucket", "bucket_errors", "is_key", "open_base", "open_tree"]
 
 # The name of the bag's directory in the table.
 _TOP = b"bag"
@@ -85,6 +85,26 @@ def open_tree(address: bytes, report_problems: ReportProblems = lambda _problems
         if not is_found:
             raise BagError(address, "nothing found; specify the address of a bag")
         yield BagInBucket(address, table, bucket, prefix)
+
+
+@contextmanager
+def open_base(address: bytes) -> Iterator[BaseInBucket]:
+    """Open the tag files of the bag at an address, a tree of keys, whose payload is not listed.
+
+    :raises BagError: nothing is there, or the bucket cannot be read
+    """
+    with bucket_errors(address):
+        bucket, key = find_key(address)
+        prefix = key and key + b"/"
+        names: list[bytes] = []
+        after: bytes | None = b""
+        while after is not None:
+            page = bucket.list(prefix, after=after, delimiter=True)
+            names += (one[len(prefix) :] for one in (*(listed.key for listed in page.keys), *page.directories))
+            after = page.after
+    if not names:
+        raise BagError(address, "nothing found; specify the address of a bag")
+    yield BaseInBucket(address, bucket, prefix, names)
 
 
 def _fill(table: MemberTable, bucket: Bucket, prefix: bytes, report_problems: ReportProblems) -> bool:

@@ -15,7 +15,7 @@ from typing import BinaryIO, ClassVar, cast
 
 from pressmark.bagit.bag_tags import BagTags, read_tag_files
 from pressmark.bagit.paths import BELOW_PAYLOAD
-from pressmark.bagit.remote.bag_in_bucket import BaseInBucket
+from pressmark.bagit.remote.bag_in_bucket import BaseInBucket, open_base
 from pressmark.buckets.address import find_key
 from pressmark.buckets.listing import listed
 from pressmark.buckets.probe import STAGING
@@ -172,7 +172,6 @@ class RemoteBag(BagObject):
     def __init__(self, store: str, identifier: str, address: bytes, serialized: bool) -> None:
         super().__init__(store, identifier, address, serialized)
         self._bucket, key = find_key(address)
-        self._bag_key = key
         self._prefix = key[: key.rfind(b"/") + 1] if serialized else key + b"/" + BELOW_PAYLOAD
 
     def files(self) -> Iterator[tuple[str, str]]:
@@ -192,12 +191,9 @@ class RemoteBag(BagObject):
         """Return: each file is read in one version, and compared with its digest."""
 
     def tags_and_digests(self, names: Sequence[bytes]) -> tuple[BagTags, Listed]:
-        prefix = self._bag_key + b"/"
-        page = self._bucket.list(prefix, delimiter=True)
-        there = [one.key[len(prefix) :] for one in page.keys] + [one[len(prefix) :] for one in page.directories]
-        base = BaseInBucket(self._bag_path, self._bucket, prefix, there)
-        bag = BagTags.read(base)
-        return bag, listed_in(base, bag, names)
+        with open_base(self._bag_path) as base:
+            bag = BagTags.read(base)
+            return bag, listed_in(base, bag, names)
 
     def _has(self, name: str) -> bool:
         try:
