@@ -79,8 +79,8 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param == "large":
         monkeypatch.setattr(upload, "PART", 100)
         monkeypatch.setattr(upload, "MIN_PART", 100)
-        monkeypatch.setattr(remote_changes, "PART", 100)
-        monkeypatch.setattr(prepared, "PART", 100)
+        monkeypatch.setattr(remote_changes, "WHOLE", 100)
+        monkeypatch.setattr(prepared, "WHOLE", 100)
         monkeypatch.setattr(remote_content, "SMALL", 100)
     return str(request.param)
 

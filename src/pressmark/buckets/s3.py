@@ -114,7 +114,7 @@ class S3Bucket:
         self.requests = self.sent = self.received = 0
         self._lock = Lock()
         if not _NAME.fullmatch(name):
-            raise OSError(errno.EINVAL, f"Invalid bucket name {name!r}", self.url)
+            raise OSError(errno.EINVAL, "invalid bucket name", self.url)
         try:
             from botocore.exceptions import BotoCoreError, ProfileNotFound
             from urllib3 import exceptions

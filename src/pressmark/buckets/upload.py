@@ -18,10 +18,12 @@ from pressmark.buckets.bucket import MAX_PARTS, MIN_PART, NEW, Bucket, Part
 from pressmark.fs.file_errors import NotWritten
 from pressmark.threads import Cancelled, Threads, require_use
 
-__all__ = ["PART", "NewKey", "PartsUpload", "Space", "part_size"]
+__all__ = ["PART", "WHOLE", "NewKey", "PartsUpload", "Space", "part_size"]
 
-#: Bytes of a part, unless the file needs larger ones; smaller files are sent in one request.
+#: Bytes of a part, unless the file needs larger ones.
 PART = 8 << 20
+#: Bytes of the largest file of an object that is sent in one request: the server keeps digests of whole files only.
+WHOLE = 64 << 20
 # Parts of a file that are sent at a time.
 AT_A_TIME = 6
 

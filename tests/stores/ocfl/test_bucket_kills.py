@@ -17,6 +17,7 @@ from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.reports import Report
+from pressmark.stores.ocfl.remote import remote_changes
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -237,6 +238,7 @@ def test_a_repair_removes_everything(alone: bool, monkeypatch: pytest.MonkeyPatc
 
 def test_a_large_file_that_was_sent_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted upload is continued by the next put, and removed by a repair once it is old."""
+    monkeypatch.setattr(remote_changes, "WHOLE", upload.PART)
     (tmp_path / "large").write_bytes(bytes(2 * upload.PART) + b"end")
     for is_continued in (True, False):
         bucket = new_bucket()
@@ -291,8 +293,8 @@ def test_a_server_that_ignores_the_condition_of_uploads(tmp_path: Path) -> None:
 
     bucket = Lying()
     bucket._stored.update(new_bucket()._stored)
-    (tmp_path / "large").write_bytes(bytes(upload.PART + 1))
-    with pytest.raises(ObjectError, match="files over 8 MiB can be overwritten; use another server"):
+    (tmp_path / "large").write_bytes(bytes(upload.WHOLE + 1))
+    with pytest.raises(ObjectError, match="files over 64 MiB can be overwritten; use another server"):
         open_root(bucket).put(ID, tmp_path / "large")
     assert seen(bucket) is None
     open_root(bucket).put(ID, OLD)

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from itertools import count
 from typing import Any, NamedTuple
 
-from pressmark.buckets.upload import PART, PartsUpload
+from pressmark.buckets.upload import WHOLE, PartsUpload
 from pressmark.fixity.outcomes import Content
 
 __all__ = ["Joined", "Prepared", "Sent", "beginning", "busy_file", "files_below", "other_names"]
@@ -68,11 +68,11 @@ class Joined:
 
 
 def beginning(content: Content) -> bytes:
-    """Return the beginning of an open file: more than :data:`PART` bytes if there are as many."""
+    """Return the beginning of an open file: more than :data:`WHOLE` bytes if there are as many."""
     read = bytearray()
     for block in content.blocks(1 << 20):
         read += block
-        if len(read) > PART:
+        if len(read) > WHOLE:
             break
     return bytes(read)
 

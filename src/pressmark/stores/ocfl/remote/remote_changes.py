@@ -29,7 +29,7 @@ from pressmark.buckets.bucket import ANY, MAX_COPY, NEW, KeyChangedError
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.remote_content import SMALL
 from pressmark.buckets.requests import REQUESTS
-from pressmark.buckets.upload import PART, PartsUpload, Space
+from pressmark.buckets.upload import WHOLE, PartsUpload, Space
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import OpenOptions, examine, transfer, transfer_content
 from pressmark.fixity.outcomes import Content, Outcome
@@ -185,18 +185,18 @@ class RemoteChanges:
             if not hasattr(content.data, "read"):
                 return content
             first = beginning(content)
-            if len(first) <= PART:
+            if len(first) <= WHOLE:
                 return Content(first, content.name)
             content = Content(Joined(first, content.data), content.name)
         else:
             opener = options.opener()
             found = examine(content, options, opener)
-            if isinstance(found, Outcome) or found.st_size <= PART:
+            if isinstance(found, Outcome) or found.st_size <= WHOLE:
                 opener.close()
                 return content
             size = found.st_size
         if self._location.probed is None or not self._location.probed.completes:
-            what = "the server ignores the condition of uploads in parts, so that files over 8 MiB can be overwritten"
+            what = "the server ignores the condition of uploads in parts, so that files over 64 MiB can be overwritten"
             raise OSError(errno.EOPNOTSUPP, f"{what}; use another server", target)
         upload = PartsUpload(self._bucket, self._key(prepared, path), self._parts, size, self._class)
         prepared.uploads[path] = upload
