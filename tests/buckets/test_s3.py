@@ -409,7 +409,7 @@ def test_no_encryption(planned: Planned, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_name_that_no_bucket_has(aws: None) -> None:
     """A name that Amazon allows to no bucket is refused."""
-    with pytest.raises(OSError, match="Invalid bucket name") as caught:
+    with pytest.raises(OSError, match="invalid bucket name") as caught:
         S3Bucket("a b", endpoint="http://127.0.0.1:1").list(b"")
     assert caught.value.errno == errno.EINVAL
 
