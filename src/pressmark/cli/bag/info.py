@@ -18,12 +18,10 @@ from pressmark.cli.common.progress import format_bytes, format_count
 __all__ = ["info_command"]
 
 HELP = """\
-Print the version, algorithms and metadata of BAG, a directory or an archive, or the address of either in object
-storage.
+Print the version, algorithms and metadata of BAG, also of an archive.
 
 \b
 Examples:
-  pressmark bag info bag
   pressmark bag info bag.tar.gz --json
   pressmark bag info s3://bucket/bag
 

@@ -35,7 +35,6 @@ Pack BAG into an archive, and verify it in the same read.
 
 \b
 Examples:
-  pressmark bag pack bag
   pressmark bag pack bag -o delivery.tar.zst
   pressmark bag pack bag -o s3://bucket/delivery.tar.zst
 
@@ -64,7 +63,6 @@ Unpack the bag in FILE, and validate it meanwhile.
 
 \b
 Examples:
-  pressmark bag unpack delivery.tar.gz
   pressmark bag unpack delivery.zip -o checked
   pressmark bag unpack s3://bucket/delivery.tar.zst
 

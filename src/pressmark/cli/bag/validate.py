@@ -68,7 +68,6 @@ Validate each BAG, a directory or an archive, and list all its problems.
 Examples:
   pressmark bag validate bag bag.tar.gz
   pressmark bag validate bag --json --ledger bag.ledger
-  pressmark bag validate s3://bucket/bag s3://bucket/bag.tar.zst
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
@@ -87,6 +86,7 @@ More examples:
   pressmark bag validate bag --level complete
   pressmark bag validate bag --profile profile.json
   pressmark bag validate - < bag.tar.gz
+  pressmark bag validate s3://bucket/bag s3://bucket/bag.tar.zst
 
 One run lists all problems. The documentation explains the kinds of problems (bagit-problems). A bag with warnings is
 valid. The command does not change any file, and does not read files outside BAG, regardless of manifests and symbolic
