@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pressmark.buckets.bucket import ANY, NEW, Bucket, KeyChangedError
 from pressmark.errors import StoreError
+from pressmark.option_names import option
 
 __all__ = ["STAGING", "ProbeLine", "ProbeResult", "probe", "require_fit"]
 
@@ -143,10 +144,17 @@ class ProbeResult:
     def advice(self) -> str:
         """Return what to do."""
         if not self.is_safe:
-            return "not safe for several writers; write with one program at a time, or use another server"
+            return f"not safe for several writers; for an OCFL storage root, {self.replacements()}"
         if not self.digests:
             return "safe for several writers"
         return f"safe for several writers; for stored digests, create OCFL storage roots with {self.digests[0]}"
+
+    def replacements(self) -> str:
+        """Return what to do where conditions are ignored."""
+        single = f"{option('single_writer', True)} if only this run does"
+        if not self.lists_at_once:
+            return f"use {single.replace('does', 'writes to the root')}"
+        return f"use {option('claims', True)} if only Pressmark writes to the root, or {single}"
 
     def __str__(self) -> str:
         missing = [line.name for line in self.lines() if not line.is_good]

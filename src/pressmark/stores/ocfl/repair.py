@@ -189,13 +189,13 @@ class _Repair:
         if self._store.is_undeclared:
             self._declare_root()
         self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.changes())
+        for path in () if self._run.dry_run else self._storage.leftovers():
+            if self._run.changes.clear(path):
+                self._run.note([RepairStep.of("remove", path)], "leftover", path)
         for path in () if self._run.dry_run else self._storage.removals():
             with contextlib.suppress(SourceError):  # a run is removing it
                 if self._run.changes.recover(path):
                     self._run.note([RepairStep.of("remove", path)], "leftover", path)
-        for path in () if self._run.dry_run else self._storage.leftovers():
-            if self._run.changes.clear(path):
-                self._run.note([RepairStep.of("remove", path)], "leftover", path)
         problems = read_root(self._storage).problems
         for item in Walk(self._storage, check_object, reads="rules", ignore=self._ignore):
             if isinstance(item, Checked):

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.differences import Changes as Differences
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
+    from pressmark.stores.ocfl.remote.location import Replacement
 
 __all__ = ["FoundInventory", "StorageRoot", "check_user"]
 
@@ -73,19 +74,26 @@ class FoundInventory(NamedTuple):
     data: bytes
 
 
-def _storage_at(root: bytes, content_class: str | None = None) -> Storage:
+def _storage_at(root: bytes, content_class: str | None, claims: bool, single_writer: bool) -> Storage:
     """Return the storage of a directory, or of an address in object storage, such as ``s3://bucket/prefix``.
 
     :param content_class: storage class of new content
-    :raises StoreError: the address is malformed, or botocore is not installed
+    :param claims: as for :class:`StorageRoot`, like ``single_writer``
+    :raises StoreError: the address is malformed, an option is invalid, or botocore is not installed
     """
+    for name, is_chosen in (("claims", claims), ("single_writer", single_writer)):
+        if is_chosen and not is_address(root):
+            raise StoreError(root, f"{option(name, True)} requires an OCFL storage root in object storage; omit it")
+    if claims and single_writer:
+        raise StoreError(root, f"{option('claims', True)} excludes {option('single_writer', True)}; omit one of them")
     if not is_address(root):
         return LocalStorage(root)
     from pressmark.buckets.address import open_bucket
     from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage  # slow to import
 
     bucket, prefix = open_bucket(root)
-    return RemoteStorage(bucket, prefix, content_class)
+    replacement: Replacement | None = "claims" if claims else "single_writer" if single_writer else None
+    return RemoteStorage(bucket, prefix, content_class, replacement)
 
 
 def check_user(root: str | bytes, user: Mapping[str, str] | None) -> None:
@@ -140,6 +148,9 @@ class StorageRoot(Store):
     :param undeclared: also open a directory that declares no supported version, for :meth:`check`; it is not written to
     :param content_class: in object storage, the storage class of the content of new versions, such as ``DEEP_ARCHIVE``;
         inventories and declarations have the default of the bucket
+    :param claims: in object storage whose server ignores conditions: claim each object while it is changed, which is
+        safe if only Pressmark writes to the root, with this option
+    :param single_writer: in object storage whose server ignores conditions: no other program writes to the root
     :param storage: where the files are; :data:`None` for the directory
     :ivar version: version of OCFL; the newest supported one if none is declared
     :ivar layout_is_given: whether the caller has specified the layout
@@ -163,12 +174,14 @@ class StorageRoot(Store):
         durable: bool = True,
         undeclared: bool = False,
         content_class: str | None = None,
+        claims: bool = False,
+        single_writer: bool = False,
         storage: Storage | None = None,
     ) -> None:
         self._root = encode_path(path, remote=True)
         self.root = os.fsdecode(self._root)
         _check_class(self._root, content_class)
-        self.storage = storage or _storage_at(self._root, content_class)
+        self.storage = storage or _storage_at(self._root, content_class, claims, single_writer)
         content_paths = _checked_options(self._root, algorithm, user, content_paths)
         layout = as_layout(layout)
         self.layout = layout
@@ -207,6 +220,8 @@ class StorageRoot(Store):
         message: str | None = "Stored by pressmark",
         content_paths: Layout | str | None = None,
         durable: bool = True,
+        claims: bool = False,
+        single_writer: bool = False,
     ) -> Self:
         """Create an empty storage root in a directory or prefix that is empty or does not exist, and open it.
 
@@ -226,8 +241,17 @@ class StorageRoot(Store):
         root = encode_path(path, remote=True)
         _checked_options(root, algorithm, user, content_paths)  # before anything is created
         with store_errors(root):
-            create_root(_storage_at(root), root, chosen, version, description)
-        return cls(path, algorithm=algorithm, user=user, message=message, content_paths=content_paths, durable=durable)
+            create_root(_storage_at(root, None, claims, single_writer), root, chosen, version, description)
+        return cls(
+            path,
+            algorithm=algorithm,
+            user=user,
+            message=message,
+            content_paths=content_paths,
+            durable=durable,
+            claims=claims,
+            single_writer=single_writer,
+        )
 
     # --- paths --------------------------------------------------------------------------------------------------------
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Literal, cast
 
 from pressmark.buckets.bucket import Bucket
-from pressmark.buckets.probe import STAGING, ProbeResult, require_fit
+from pressmark.buckets.probe import STAGING, ProbeResult, probe
 from pressmark.buckets.remote_directory import RemoteDirectory
+from pressmark.buckets.unconditional import Unconditional
+from pressmark.errors import StoreError
 
-__all__ = ["DECIDED", "FIRST", "REMOVALS", "Location"]
+__all__ = ["CLAIMS", "DECIDED", "FIRST", "REMOVALS", "Location", "Replacement"]
+
+#: What takes the place of conditions on a server that ignores them: see :class:`OcflRoot`.
+Replacement = Literal["claims", "single_writer"]
 
 #: Where runs note which objects they remove.
 REMOVALS = STAGING + b"removals/"
+#: Where runs note which objects they change, if the server ignores conditions.
+CLAIMS = STAGING + b"claims/"
 
 #: The inventory of a version, relative to its object.
 DECIDED = re.compile(rb"v[0-9]+/inventory\.json")
@@ -24,20 +33,38 @@ class Location(RemoteDirectory):
     """A storage root in a bucket, or a part of it.
 
     :param prefix: empty, or with ``/`` at its end
-    :ivar probed: how the server behaves, once that is known
+    :param replacement: what takes the place of conditions on a server that ignores them; :data:`None` to refuse it
+    :ivar probed: what can be relied on, once that is known
+    :ivar has_claims: whether runs claim the objects that they change
     """
 
-    def __init__(self, bucket: Bucket, prefix: bytes) -> None:
+    def __init__(self, bucket: Bucket, prefix: bytes, replacement: Replacement | None = None) -> None:
         super().__init__(bucket, prefix)
+        self._replacement = replacement
         self.probed: ProbeResult | None = None
+        self.has_claims = False
 
     def require_fit(self) -> None:
-        """Check once that the server decides between writers.
+        """Check once that the server decides between writers, or that something takes its place.
 
-        :raises StoreError: it does not
+        :raises StoreError: neither is the case
         """
-        if self.probed is None:
-            self.probed = require_fit(self.bucket, self.prefix)
+        if self.probed is not None:
+            return
+        found = probe(self.bucket, self.prefix)
+        url = found.url.rstrip("/")
+        if self._replacement is not None and not (found.is_safe and found.completes):
+            self.has_claims = self._replacement == "claims"
+            if self.has_claims and not found.lists_at_once:
+                what = "the server lists new keys late, so that claims do not keep runs apart"
+                raise StoreError(url, f"{what}; {found.advice()}")
+            self.bucket = cast(Bucket, Unconditional(self.bucket))
+            # A copy on the server would need a claim of its own.
+            found = replace(found, completes=True, copies=not self.has_claims, deletes=True)
+        elif not found.is_safe:
+            what = "the server ignores conditions, so that writers can overwrite each other's files"
+            raise StoreError(url, f"{what}; {found.replacements()}; see pressmark store probe")
+        self.probed = found
 
     def is_leftover(self, path: bytes, version: bytes = b"") -> bool:
         """Return whether the directory of an object, or of a version, has only content that no inventory lists, and

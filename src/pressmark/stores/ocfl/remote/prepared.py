@@ -38,6 +38,7 @@ class Prepared:
     :ivar copied: the files that the server has copied, by content path
     :ivar there: the files of a new object that an interrupted run has sent
     :ivar is_adopted: whether its inventories are given, so that no content path changes
+    :ivar is_claimed: whether the object is claimed until this is discarded
     """
 
     def __init__(self, path: bytes) -> None:
@@ -50,6 +51,7 @@ class Prepared:
         self.copied: set[bytes] = set()
         self.there: set[bytes] = set()
         self.is_adopted = False
+        self.is_claimed = False
 
 
 class Joined:

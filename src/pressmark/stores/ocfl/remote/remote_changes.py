@@ -8,6 +8,9 @@ A bucket has no rename, so that everything is written where it stays, in this or
 3. the sidecar of the version; then the object's inventory, only over the one that was read before, and its sidecar. A
    new object gets its declaration last.
 
+Where the server ignores conditions, they are checked before each request, and a run claims an object from its first
+write to its last: see :mod:`pressmark.stores.ocfl.remote.claims`.
+
 A run that is killed before step 2 leaves content that no inventory lists: the next version with this number takes what
 is equal and removes the rest. One that is killed after it leaves a version that the next change, or a repair, finishes.
 """
@@ -20,6 +23,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from itertools import count, groupby
 from types import TracebackType
@@ -49,6 +53,7 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
+from pressmark.stores.ocfl.remote.claims import Claims
 from pressmark.stores.ocfl.remote.location import DECIDED, FIRST, REMOVALS, Location
 from pressmark.stores.ocfl.remote.prepared import (
     Joined,
@@ -92,7 +97,7 @@ class RemoteChanges:
     def __init__(self, location: Location, content_class: str | None = None) -> None:
         self._location = location
         self._class = content_class
-        self._bucket = location.bucket
+        self._claims = Claims(location)
         self._numbers = count()
         self._prepared: dict[bytes, Prepared] = {}
         self._space = Space(SENDING)
@@ -100,6 +105,7 @@ class RemoteChanges:
 
     def __enter__(self) -> Self:
         self._location.require_fit()
+        self._bucket = self._location.bucket
         self.path = os.fsencode(tempfile.mkdtemp(prefix="pressmark-"))
         self._stack = ExitStack()
         self._parts = self._stack.enter_context(Threads(REQUESTS, "pressmark-part"))
@@ -125,6 +131,10 @@ class RemoteChanges:
     def lock(self, *, wait: bool = True) -> AbstractContextManager[object]:
         """Return a context that does nothing: the server decides between writers."""
         return nullcontext()
+
+    def _claimed(self, path: bytes) -> AbstractContextManager[None]:
+        """Return a context in which no other run changes an object, where the server does not decide."""
+        return nullcontext() if self.alone else self._claims.of(path)
 
     # --- prepare ------------------------------------------------------------------------------------------------------
 
@@ -221,6 +231,9 @@ class RemoteChanges:
 
     def _send_all(self, prepared: Prepared) -> None:
         """Begin to send all files that wait."""
+        if not prepared.is_claimed:
+            self._claims.take(prepared.path)
+            prepared.is_claimed = True
         waiting, prepared.waiting, prepared.size = prepared.waiting, {}, 0
         for path, (copy, digests) in waiting.items():
             if path in prepared.copied:
@@ -298,13 +311,15 @@ class RemoteChanges:
     def discard(self, new: bytes) -> None:
         prepared = self._prepared.pop(new, None)
         if prepared is not None:
-            for sending in prepared.sending.values():
-                sending.cancel()
+            running = [sending for sending in prepared.sending.values() if not sending.cancel()]
             with suppress(OSError):
                 self._bucket.delete([self._key(prepared, path) for path in prepared.copied])
             for upload in prepared.uploads.values():
                 with suppress(OSError):
                     upload.discard()
+            if prepared.is_claimed:
+                wait(running)  # another run may then write the same keys
+                self._claims.release(prepared.path)
         with suppress(OSError):
             if os.path.lexists(new):
                 remove_tree(new)
@@ -312,19 +327,20 @@ class RemoteChanges:
     # --- publish ------------------------------------------------------------------------------------------------------
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
-        prepared = self._prepared[new]
-        is_alone = self._is_free(prepared, path)
-        for name, data in prepared.written.items():
-            if name.startswith(EXTENSIONS + b"/"):
-                self._put_same(path + b"/" + name, data)
-        data, is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
-        try:
-            self._decide(prepared, *self._first(prepared, data))
-        except FileExistsError:
-            self.recover(path)
-            raise
-        self._finish(path, data, is_new=True, is_alone=is_alone and not is_taken)
-        self.discard(new)
+        with self._claimed(path):
+            prepared = self._prepared[new]
+            is_alone = self._is_free(prepared, path)
+            for name, data in prepared.written.items():
+                if name.startswith(EXTENSIONS + b"/"):
+                    self._put_same(path + b"/" + name, data)
+            data, is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
+            try:
+                self._decide(prepared, *self._first(prepared, data))
+            except FileExistsError:
+                self.recover(path)
+                raise
+            self._finish(path, data, is_new=True, is_alone=is_alone and not is_taken)
+            self.discard(new)
 
     def _first(self, prepared: Prepared, data: bytes) -> tuple[bytes, bytes]:
         """Return the name of the first version of a new object, and its inventory.
@@ -442,6 +458,10 @@ class RemoteChanges:
 
         A new object is published. Of a version, the sidecar is written; then the rules of unfinished versions apply.
         """
+        with self._claimed(path):
+            return self._recover(path)
+
+    def _recover(self, path: bytes) -> bool:
         if self._finish_removal(path):
             return True
         names = set(self._location.names(path))
@@ -503,22 +523,25 @@ class RemoteChanges:
                 self.added(os.path.join(new, name), digests[decode_fs(name)])
 
     def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
-        prepared = self._prepared[new]
-        inventory, _is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
-        self._decide(prepared, version, inventory)
-        self._finish(path, inventory)
-        self.discard(new)
+        with self._claimed(path):
+            prepared = self._prepared[new]
+            inventory, _is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
+            self._decide(prepared, version, inventory)
+            self._finish(path, inventory)
+            self.discard(new)
 
     def adopt_version(self, directory: bytes, path: bytes) -> None:
-        new, version = os.path.split(directory)
-        prepared = self._prepared[new]
-        self._arrived(prepared, data := prepared.written[version + b"/" + _INVENTORY])
-        self._decide(prepared, version, data)
-        self._finish(path, data)
-        self.discard(new)
+        with self._claimed(path):
+            new, version = os.path.split(directory)
+            prepared = self._prepared[new]
+            self._arrived(prepared, data := prepared.written[version + b"/" + _INVENTORY])
+            self._decide(prepared, version, data)
+            self._finish(path, data)
+            self.discard(new)
 
     def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
-        self._publish_inventory(path, self._prepared[new].written[_INVENTORY])
+        with self._claimed(path):
+            self._publish_inventory(path, self._prepared[new].written[_INVENTORY])
 
     def _publish_inventory(self, path: bytes, data: bytes) -> None:
         """Replace the inventory of an object, unless another writer has published this or a later version."""
@@ -582,12 +605,13 @@ class RemoteChanges:
             removed.append(path)
 
     def withdraw(self, path: bytes) -> list[bytes]:
-        mark = _mark(path)
-        self._bucket.put(self._location.prefix + mark, path, over=ANY)
-        token = self._bucket.head(self._location.prefix + path + b"/" + _INVENTORY).token
-        self._bucket.delete([self._location.prefix + path + b"/" + _INVENTORY], token=token)
-        self._remove(path)
-        return []
+        with self._claimed(path):
+            mark = _mark(path)
+            self._bucket.put(self._location.prefix + mark, path, over=ANY)
+            token = self._bucket.head(self._location.prefix + path + b"/" + _INVENTORY).token
+            self._bucket.delete([self._location.prefix + path + b"/" + _INVENTORY], token=token)
+            self._remove(path)
+            return []
 
     def _remove(self, path: bytes) -> None:
         """Remove an object whose removal is noted: what shows it, then what decides its versions, then the rest."""

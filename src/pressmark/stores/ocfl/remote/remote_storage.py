@@ -30,7 +30,7 @@ from pressmark.fs.names import NAME_MAX, decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.stores.directories.bucket_directory import read_ahead
 from pressmark.stores.ocfl.inventory import ALGORITHMS, sidecar_bytes
-from pressmark.stores.ocfl.remote.location import REMOVALS, Location
+from pressmark.stores.ocfl.remote.location import CLAIMS, REMOVALS, Location, Replacement
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class RemoteStorage:
 
     :param prefix: the beginning of its keys; empty, or with ``/`` at its end
     :param content_class: storage class of new content; :data:`None` for the default of the bucket
+    :param replacement: as for :class:`Location`
     """
 
     # A listing has a thousand keys.
@@ -58,11 +59,17 @@ class RemoteStorage:
     first = 16
     has_links = False
 
-    def __init__(self, bucket: Bucket, prefix: bytes = b"", content_class: str | None = None) -> None:
+    def __init__(
+        self,
+        bucket: Bucket,
+        prefix: bytes = b"",
+        content_class: str | None = None,
+        replacement: Replacement | None = None,
+    ) -> None:
         self._content_class = content_class
         self.bucket = bucket
         self.prefix = prefix
-        self.location = Location(bucket, prefix)
+        self.location = Location(bucket, prefix, replacement)
 
     def below(self, path: bytes) -> RemoteStorage:
         return RemoteStorage(self.bucket, self.prefix + path + b"/")
@@ -286,7 +293,7 @@ class RemoteStorage:
             for file, content in (*files.items(), (name, data)):
                 if content is not None:
                     with suppress(FileExistsError):
-                        self.bucket.put(self.prefix + file, content)
+                        self.location.bucket.put(self.prefix + file, content)
 
     # --- change -------------------------------------------------------------------------------------------------------
 
@@ -297,8 +304,9 @@ class RemoteStorage:
         return [self.location.read(REMOVALS + name)[0] for name in self.location.names(REMOVALS[:-1])]
 
     def leftovers(self) -> list[bytes]:
-        of_probes = [STAGING + name for name in self.location.names(STAGING[:-1]) if name.startswith(b"probe-")]
-        return sorted({*of_probes, *(one.key[len(self.prefix) :] for one in self.bucket.uploads(self.prefix))})
+        left = [STAGING + name for name in self.location.names(STAGING[:-1])]
+        of_runs = [path for path in left if path.startswith((STAGING + b"probe-", CLAIMS))]
+        return sorted({*of_runs, *(one.key[len(self.prefix) :] for one in self.bucket.uploads(self.prefix))})
 
     def changes(self, durable: bool) -> RemoteChanges:
         from pressmark.stores.ocfl.remote.remote_changes import RemoteChanges  # not needed for reading
