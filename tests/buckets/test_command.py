@@ -72,7 +72,8 @@ def test_a_careless_server(planned: Planned, call: Call) -> None:  # noqa: F811
     done = call("store", "probe", "s3://books", "--endpoint", proxy.endpoint)
     assert done.exit_code == 1, done.output
     assert not [line for line in done.stdout.splitlines() if line.startswith("yes")]
-    advice = "not safe for several writers; write with one program at a time, or use another server"
+    how = "use --single-writer if only this run writes to the root"
+    advice = f"not safe for several writers; for an OCFL storage root, {how}"
     assert done.stderr == f"pressmark: s3://books: {advice}\n"
     done = call("store", "probe", "s3://books", "--endpoint", proxy.endpoint, "--json")
     assert done.exit_code == 1

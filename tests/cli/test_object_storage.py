@@ -262,7 +262,57 @@ def test_a_server_that_ignores_conditions(call: Call, monkeypatch: pytest.Monkey
     for name in ("get", "cat", "ls", "log", "check"):
         assert call("store", *CALLS[name]).exit_code == 0
     done = call("store", "init", "ocfl", "s3://books/other", "--layout", "0003")
-    assert_one_line(done, 2, f"'s3://books/other': {what}; see pressmark store probe, and use another server")
+    how = "use --claims if only Pressmark writes to the root, or --single-writer if only this run does"
+    assert_one_line(done, 2, f"'s3://books/other': {what}; {how}; see pressmark store probe")
+
+
+@pytest.mark.parametrize("option", ["--claims", "--single-writer"])
+def test_writing_without_conditions(option: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the option, each command changes the root as on a server that keeps conditions."""
+    found: list[dict[bytes, bytes]] = []
+    for bucket, options in ((MemoryBucket(), []), (Careless(), [option])):
+        serve(monkeypatch, bucket)
+        assert call("store", *CALLS["init"], *options).exit_code == 0
+        for name in ("put", "update"):
+            assert call("store", *CALLS[name], "--created", "2026-01-02T00:00:00Z", *options).exit_code == 0, name
+        found.append(bucket.keys)
+        assert call("store", *CALLS["rm"], *options).exit_code == 0
+        assert call("store", *CALLS["repair"], *options).exit_code == 0
+        assert [key for key in bucket.keys if b"staging" in key or b"0=ocfl_object" in key] == []
+    assert found[0] == found[1]
+    assert any(key.endswith(b"v2/content/more.txt") for key in found[1])
+
+
+@pytest.mark.parametrize("option", ["--claims", "--single-writer"])
+@pytest.mark.parametrize("name", ["init", "put", "update", "rm", "repair"])
+def test_writers_of_a_local_store(name: str, option: str, call: Call) -> None:
+    assert call("store", *(one.replace(ROOT, "local") for one in CALLS["init"])).exit_code == 0
+    arguments = [one.replace(ROOT, "local") for one in CALLS[name]]
+    line = f"{option}: only for an OCFL storage root in object storage; omit the option"
+    assert_one_line(call("store", *arguments, option), 2, line)
+
+
+def test_claims_of_a_single_writer(root: MemoryBucket, call: Call) -> None:
+    line = "--claims: excludes --single-writer; omit one of them"
+    assert_one_line(call("store", *CALLS["put"], "--claims", "--single-writer"), 2, line)
+
+
+@pytest.mark.parametrize("option", ["--claims", "--single-writer"])
+def test_migrating_without_conditions(option: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A migration creates and fills a root there, with the option only."""
+    assert call("store", "init", "pairtree", "pairs").exit_code == 0
+    assert call("store", "put", "pairs", "id:1", "scans").exit_code == 0
+    careless = serve(monkeypatch, Careless())
+    arguments = ["migrate", "pairs", ROOT, "--to", "ocfl", "--layout", "0003"]
+    refused = call(*arguments)
+    assert refused.exit_code == 2
+    assert "use --claims if only Pressmark writes to the root" in refused.stderr
+    assert careless.keys == {}
+    done = call(*arguments, "--work", "work", option)
+    assert done.exit_code == 0, done.output
+    assert call("store", "cat", ROOT, "id:1", "a.txt").stdout == "a"
+    line = f"{option} requires --to ocfl"
+    assert_one_line(call("migrate", "pairs", "bags", "--to", "bags", option), 2, line)
 
 
 class Refusing(MemoryBucket):

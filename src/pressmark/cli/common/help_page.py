@@ -36,7 +36,7 @@ HEADINGS = {
     " created user user-address",
     "Measurement": "files-per-object versions directory-limit probe",
     "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
-    "Object storage": "endpoint s3-profile region",
+    "Object storage": "endpoint s3-profile region claims single-writer",
     "Performance": "threads read workers dask",
     "Run and resume": "dry-run alone ledger work resume catch-up max-errors temporary progress",
 }

@@ -39,7 +39,10 @@ _SAME = (
     *("profile", "links", "improper"),
 )
 # Options of the destination, and the kind of store of each.
-_OF_DESTINATION = {"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"}
+_OF_DESTINATION = {
+    **{"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"},
+    **{"claims": "ocfl", "single_writer": "ocfl"},
+}
 _LAYOUT = "NAME[:KEY=VALUE,...]"
 
 
@@ -82,6 +85,17 @@ _WHERE = (
         shell_complete=complete_layouts,
         help="To an OCFL storage root: layout for the paths of files inside objects, such as 0011. Default: their"
         " names in SOURCE.",
+    ),
+    click.option(
+        "--claims",
+        is_flag=True,
+        help="To object storage whose server ignores conditions: claim each object during its change. Safe if only"
+        " Pressmark writes to DESTINATION, with this option.",
+    ),
+    click.option(
+        "--single-writer",
+        is_flag=True,
+        help="To object storage whose server ignores conditions: only this run writes to DESTINATION.",
     ),
     click.option(
         "--algorithm",
@@ -257,6 +271,7 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         if call[name] is not None:
             options[name] = layout_option(call[name], option(name))
     values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
+    values |= {name: True for name in ("claims", "single_writer") if call[name]}
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
     if call["content_paths"] is not None:

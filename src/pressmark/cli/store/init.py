@@ -12,7 +12,7 @@ from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import complete_layouts
 from pressmark.cli.common.program import Command
-from pressmark.cli.store.options import IDENTIFIERS, layout_of
+from pressmark.cli.store.options import IDENTIFIERS, layout_of, writers_option, writers_options
 from pressmark.stores.registry import store_class
 
 __all__ = ["init_command"]
@@ -65,6 +65,7 @@ Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
     help="Vitro: a namespace, shortened to one letter in paths; repeatable.",
 )
 @IDENTIFIERS
+@writers_options
 @bucket_options
 def init_command(
     kind: str,
@@ -73,10 +74,12 @@ def init_command(
     prefix: str | None,
     namespaces: tuple[str, ...],
     identifiers: str | None,
+    claims: bool,
+    single_writer: bool,
 ) -> int:
     """Create an empty store."""
     chosen = layout_of(layout)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {**writers_option(claims, single_writer, path, kind)}
     for value, name, of, option in (
         (prefix, "prefix", "pairtree", "--prefix"),
         (namespaces or None, "namespaces", "vitro", "--namespace"),

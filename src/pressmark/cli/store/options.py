@@ -51,6 +51,8 @@ __all__ = [
     "provenance_options",
     "store_options",
     "write_object",
+    "writers_option",
+    "writers_options",
 ]
 
 Result = TypeVar("Result")
@@ -266,6 +268,36 @@ def content_class_option(name: str | None, path: bytes, kind: str) -> dict[str, 
     if kind != "ocfl" or not is_address(path):
         raise CallError("--content-class: only for an OCFL storage root in object storage; omit the option")
     return {"content_class": name}
+
+
+def writers_options(function: Function) -> Function:
+    """Add the options for servers that ignore conditions; :func:`writers_option` takes their values."""
+    for name, what in (
+        ("--single-writer", "only this run writes to STORE."),
+        (
+            "--claims",
+            "claim each object during its change. Safe if only Pressmark writes to STORE, with this option.",
+        ),
+    ):
+        text = f"In object storage whose server ignores conditions: {what}"
+        function = click.option(name, is_flag=True, help=text)(function)
+    return function
+
+
+def writers_option(claims: bool, single_writer: bool, path: bytes, kind: str) -> dict[str, bool]:
+    """Return the options of a store for ``--claims`` and ``--single-writer``.
+
+    :raises CallError: the store is not an OCFL storage root in object storage, or both are given
+    """
+    if not (claims or single_writer):
+        return {}
+    if claims and single_writer:
+        raise CallError("--claims: excludes --single-writer; omit one of them")
+    name = "claims" if claims else "single_writer"
+    if kind != "ocfl" or not is_address(path):
+        used = f"--{name.replace('_', '-')}"
+        raise CallError(f"{used}: only for an OCFL storage root in object storage; omit the option")
+    return {name: True}
 
 
 CREATED = click.option(

@@ -32,6 +32,8 @@ from pressmark.cli.store.options import (
     provenance_options,
     store_options,
     write_object,
+    writers_option,
+    writers_options,
 )
 from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.reports import ProgressEvent
@@ -103,6 +105,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
     help="Copy, share disk blocks (reflink), create hard links, or reflink where possible and copy otherwise (auto).",
 )
 @CONTENT_CLASS
+@writers_options
 @LINKS
 @exclude_options
 @provenance_options
@@ -124,6 +127,8 @@ def put_command(
     replace: bool,
     copy_mode: str,
     content_class: str | None,
+    claims: bool,
+    single_writer: bool,
     links: str,
     exclude: tuple[str, ...],
     exclude_junk: bool,
@@ -145,7 +150,8 @@ def put_command(
     how["exclude"] = globs_to_exclude(exclude, exclude_junk)
 
     def more(kind: str) -> dict[str, Any]:
-        return provenance.options(kind) | content_class_option(content_class, path, kind)
+        chosen = content_class_option(content_class, path, kind) | writers_option(claims, single_writer, path, kind)
+        return provenance.options(kind) | chosen
 
     store = open_store(path, kind, layout, identifiers, ignore, more=more)
     count = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import click
 
@@ -12,7 +13,7 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.check import verdict
-from pressmark.cli.store.options import JSON, STORE, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, open_store, store_options, writers_option, writers_options
 from pressmark.progress_event import EventListener
 from pressmark.reports import Report
 from pressmark.stores import RepairStep, mend
@@ -72,6 +73,7 @@ Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted
     help="No other program writes to STORE: in object storage, also remove what interrupted runs left within a day.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
+@writers_options
 @JSON
 @store_options
 def repair_command(
@@ -85,6 +87,8 @@ def repair_command(
     good: str | None,
     alone: bool,
     dry_run: bool,
+    claims: bool,
+    single_writer: bool,
     as_json: bool,
 ) -> int:
     """Repair the problems that can be repaired."""
@@ -92,8 +96,9 @@ def repair_command(
         what = "replacing damaged files is not supported in object storage"
         raise CallError(f"--from: {what}; write the files of a good copy to their keys with another program")
     done = 0
+    more = partial(writers_option, claims, single_writer, path)
     mended: set[str] = set()
-    store = open_store(path, kind, layout, identifiers, undeclared=good is None)
+    store = open_store(path, kind, layout, identifiers, undeclared=good is None, more=more)
     if alone and store.kind != "ocfl":
         raise CallError("--alone: only for OCFL storage roots; omit the option")
     interrupted = "interrupted; run the same command to continue"

@@ -13,7 +13,16 @@ from pressmark.cli.common.options import CRLF, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import JSON, STORE, by_path, open_store, store_options, write_object
+from pressmark.cli.store.options import (
+    JSON,
+    STORE,
+    by_path,
+    open_store,
+    store_options,
+    write_object,
+    writers_option,
+    writers_options,
+)
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import ProgressEvent
 from pressmark.stores import Store, StoreObject
@@ -58,6 +67,7 @@ Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was do
 @null_option("Items of FILE end with NUL instead of a line feed.")
 @CRLF
 @click.option("--dry-run", is_flag=True, help="List the objects that would be removed, and remove none.")
+@writers_options
 @JSON
 @store_options
 def rm_command(
@@ -72,13 +82,17 @@ def rm_command(
     null: bool,
     crlf: Crlf | None,
     dry_run: bool,
+    claims: bool,
+    single_writer: bool,
     as_json: bool,
 ) -> int:
     """Remove objects."""
     if bool(removed) == (listed is not None):
         raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
     done = failed = 0
-    store: Any = open_store(path, kind, layout, identifiers, ignore)
+    store: Any = open_store(
+        path, kind, layout, identifiers, ignore, more=partial(writers_option, claims, single_writer, path)
+    )
 
     def interrupted() -> str:
         return f"interrupted after {format_count(done, 'object')}; run the command again to remove the others"

@@ -28,6 +28,8 @@ from pressmark.cli.store.options import (
     open_store,
     provenance_options,
     store_options,
+    writers_option,
+    writers_options,
 )
 from pressmark.cli.store.put import one_object, store_objects
 from pressmark.errors import quoted
@@ -82,6 +84,7 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @click.option("--no-dedup", is_flag=True, help="Store added content even if the object already contains it.")
 @MODE
 @CONTENT_CLASS
+@writers_options
 @LINKS
 @provenance_options
 @CREATED
@@ -101,6 +104,8 @@ def update_command(
     no_dedup: bool,
     copy_mode: str,
     content_class: str | None,
+    claims: bool,
+    single_writer: bool,
     links: str,
     message: str | None,
     user: str | None,
@@ -115,7 +120,7 @@ def update_command(
     add = _unique("--add", ((name, Path(file)) for text in added for name, file in _added(text)))
 
     def more(kind: str) -> dict[str, Any]:
-        chosen = content_class_option(content_class, path, kind)
+        chosen = content_class_option(content_class, path, kind) | writers_option(claims, single_writer, path, kind)
         return provenance.options(kind) | chosen if kind == "ocfl" else chosen
 
     opened = open_store(path, kind, layout, identifiers, more=more)
