@@ -11,7 +11,7 @@ import pytest
 from pressmark.buckets import upload
 from pressmark.buckets.probe import ProbeResult
 from pressmark.errors import ObjectError
-from pressmark.stores.ocfl.remote import remote_changes
+from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -115,7 +115,7 @@ def test_a_large_file(
     s3: S3Bucket, proxied: S3Bucket, proxy: Proxy, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An upload in parts, and its download, survive each fault."""
-    monkeypatch.setattr(remote_changes, "WHOLE", upload.PART)
+    monkeypatch.setattr(preparing, "WHOLE", upload.PART)
     data = bytes(range(256)) * (upload.PART // 256 + 100)
     (tmp_path / "large").write_bytes(data)
     new_root(s3, b"", None)

@@ -18,7 +18,7 @@ import pytest
 from pressmark import stores
 from pressmark.buckets import upload
 from pressmark.errors import ObjectError
-from pressmark.stores.ocfl.remote import remote_changes
+from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.root import OcflRoot
 
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
@@ -130,7 +130,7 @@ def test_a_large_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     root = OcflRoot.create("s3://books/root", "0003", user=USER)
     sent = root.storage.bucket.part
     monkeypatch.setattr(upload, "AT_A_TIME", 1)
-    monkeypatch.setattr(remote_changes, "WHOLE", upload.PART)
+    monkeypatch.setattr(preparing, "WHOLE", upload.PART)
 
     def fail(key: bytes, name: str, number: int, block: memoryview) -> Any:
         if number == 3:

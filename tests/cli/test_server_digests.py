@@ -125,7 +125,7 @@ def test_the_class_of_content(
     arguments: list[str],
 ) -> None:
     """Content has the class, also if it is sent in parts; what a reader needs to find it has not."""
-    monkeypatch.setattr("pressmark.stores.ocfl.remote.remote_changes.WHOLE", 8)
+    monkeypatch.setattr("pressmark.stores.ocfl.remote.preparing.WHOLE", 8)
     (tmp_path / "scans" / "large.tif").write_bytes(b"x" * 100)
     assert call("store", *CALLS["init"]).exit_code == 0
     assert call("store", *arguments, "--content-class", "GLACIER_IR").exit_code == 0

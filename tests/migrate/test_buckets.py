@@ -18,7 +18,7 @@ from pressmark.buckets.address import parse
 from pressmark.buckets.bucket import KeyStatus, Part
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import MigrationError, PressmarkError, StoreError
-from pressmark.stores.ocfl.remote import prepared, remote_changes
+from pressmark.stores.ocfl.remote import prepared, preparing
 from pressmark.stores.ocfl.root import OcflRoot
 
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
@@ -79,7 +79,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param == "large":
         monkeypatch.setattr(upload, "PART", 100)
         monkeypatch.setattr(upload, "MIN_PART", 100)
-        monkeypatch.setattr(remote_changes, "WHOLE", 100)
+        monkeypatch.setattr(preparing, "WHOLE", 100)
         monkeypatch.setattr(prepared, "WHOLE", 100)
         monkeypatch.setattr(remote_content, "SMALL", 100)
     return str(request.param)
@@ -362,7 +362,7 @@ def test_copies_on_the_server(
     tmp_path: Path, buckets: dict[str, CountingBucket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Content does not leave a server that knows the digests of source and copy; otherwise it is read."""
-    monkeypatch.setattr(remote_changes, "SMALL", -1)
+    monkeypatch.setattr(preparing, "SMALL", -1)
     source = ocfl(ROOT)
     expected = contents(source)
     there = buckets["other"] = new_bucket("other")

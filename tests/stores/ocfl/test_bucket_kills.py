@@ -17,7 +17,7 @@ from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.reports import Report
-from pressmark.stores.ocfl.remote import remote_changes
+from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -238,7 +238,7 @@ def test_a_repair_removes_everything(alone: bool, monkeypatch: pytest.MonkeyPatc
 
 def test_a_large_file_that_was_sent_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted upload is continued by the next put, and removed by a repair once it is old."""
-    monkeypatch.setattr(remote_changes, "WHOLE", upload.PART)
+    monkeypatch.setattr(preparing, "WHOLE", upload.PART)
     (tmp_path / "large").write_bytes(bytes(2 * upload.PART) + b"end")
     for is_continued in (True, False):
         bucket = new_bucket()

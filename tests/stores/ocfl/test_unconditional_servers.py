@@ -274,9 +274,9 @@ def test_an_object_that_another_run_releases() -> None:
 
 def test_a_long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim is held from the first file that is sent, and written again, so that no repair removes it."""
-    from pressmark.stores.ocfl.remote import remote_changes
+    from pressmark.stores.ocfl.remote import preparing
 
-    monkeypatch.setattr(remote_changes, "SENDING", 1)
+    monkeypatch.setattr(preparing, "SENDING", 1)
     monkeypatch.setattr(claims, "RENEWED", -1.0)
     bucket = new_bucket()
     called: list[str] = []

@@ -56,7 +56,8 @@ Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each
 PAGE_OPTIONS = """
 --prefix --namespace --identifiers --content-paths --source-kind --source-layout --column --crlf --version --improper
 --ignore --links --algorithm --profile --check-space --verify --message --user --user-address --copy-mode
---drop-empty-directories --endpoint --s3-profile --region --workers --dask --work --max-errors
+--drop-empty-directories --endpoint --s3-profile --region --claims
+--single-writer --workers --dask --work --max-errors
 """
 
 

@@ -38,6 +38,7 @@ from pressmark.stores.ocfl.declarations import (
 )
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
 from pressmark.stores.ocfl.local.local_storage import LocalStorage
+from pressmark.stores.ocfl.opening import storage_at
 from pressmark.stores.ocfl.storage import Changes, Storage
 from pressmark.stores.placement import FirstObjects
 from pressmark.stores.problems import problem
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.differences import Changes as Differences
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
-    from pressmark.stores.ocfl.remote.location import Replacement
 
 __all__ = ["FoundInventory", "StorageRoot", "check_user"]
 
@@ -72,28 +72,6 @@ class FoundInventory(NamedTuple):
     document: dict[str, Any]
     status: os.stat_result
     data: bytes
-
-
-def _storage_at(root: bytes, content_class: str | None, claims: bool, single_writer: bool) -> Storage:
-    """Return the storage of a directory, or of an address in object storage, such as ``s3://bucket/prefix``.
-
-    :param content_class: storage class of new content
-    :param claims: as for :class:`StorageRoot`, like ``single_writer``
-    :raises StoreError: the address is malformed, an option is invalid, or botocore is not installed
-    """
-    for name, is_chosen in (("claims", claims), ("single_writer", single_writer)):
-        if is_chosen and not is_address(root):
-            raise StoreError(root, f"{option(name, True)} requires an OCFL storage root in object storage; omit it")
-    if claims and single_writer:
-        raise StoreError(root, f"{option('claims', True)} excludes {option('single_writer', True)}; omit one of them")
-    if not is_address(root):
-        return LocalStorage(root)
-    from pressmark.buckets.address import open_bucket
-    from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage  # slow to import
-
-    bucket, prefix = open_bucket(root)
-    replacement: Replacement | None = "claims" if claims else "single_writer" if single_writer else None
-    return RemoteStorage(bucket, prefix, content_class, replacement)
 
 
 def check_user(root: str | bytes, user: Mapping[str, str] | None) -> None:
@@ -181,7 +159,7 @@ class StorageRoot(Store):
         self._root = encode_path(path, remote=True)
         self.root = os.fsdecode(self._root)
         _check_class(self._root, content_class)
-        self.storage = storage or _storage_at(self._root, content_class, claims, single_writer)
+        self.storage = storage or storage_at(self._root, content_class, claims, single_writer)
         content_paths = _checked_options(self._root, algorithm, user, content_paths)
         layout = as_layout(layout)
         self.layout = layout
@@ -241,7 +219,7 @@ class StorageRoot(Store):
         root = encode_path(path, remote=True)
         _checked_options(root, algorithm, user, content_paths)  # before anything is created
         with store_errors(root):
-            create_root(_storage_at(root, None, claims, single_writer), root, chosen, version, description)
+            create_root(storage_at(root, None, claims, single_writer), root, chosen, version, description)
         return cls(
             path,
             algorithm=algorithm,
