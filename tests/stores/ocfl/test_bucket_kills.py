@@ -294,7 +294,7 @@ def test_a_server_that_ignores_the_condition_of_uploads(tmp_path: Path) -> None:
     bucket = Lying()
     bucket._stored.update(new_bucket()._stored)
     (tmp_path / "large").write_bytes(bytes(upload.WHOLE + 1))
-    with pytest.raises(ObjectError, match="files over 64 MiB can be overwritten; use another server"):
+    with pytest.raises(ObjectError, match="files over 64 MiB can be overwritten; use claims=True"):
         open_root(bucket).put(ID, tmp_path / "large")
     assert seen(bucket) is None
     open_root(bucket).put(ID, OLD)

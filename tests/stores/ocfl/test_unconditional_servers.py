@@ -15,7 +15,7 @@ import pytest
 from pressmark.buckets import upload
 from pressmark.buckets.bucket import ANY, KeyChangedError
 from pressmark.buckets.memory import MemoryBucket
-from pressmark.buckets.probe import STAGING
+from pressmark.buckets.probe import STAGING, probe
 from pressmark.buckets.unconditional import Unconditional
 from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.stores.ocfl.remote import claims
@@ -290,6 +290,30 @@ def test_a_long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("replacement", REPLACEMENTS)
+def test_a_server_that_ignores_some_conditions(replacement: Any, tmp_path: Path) -> None:
+    """The server still checks the others."""
+
+    class Lying(MemoryBucket):
+        def complete(self, key: bytes, upload: str, parts: Any, *, over: str = ANY) -> str:
+            return super().complete(key, upload, parts, over=ANY)
+
+    bucket = Lying()
+    bucket._stored.update(new_bucket(OLD)._stored)
+    is_late = [True]
+
+    def write(call: str, key: bytes) -> None:
+        if call == "put" and key.endswith(b"v2/inventory.json") and is_late.pop():
+            bucket.on_request = None
+            open_root(bucket, None).put(ID, LATER, replace=True)
+
+    bucket.on_request = write
+    (tmp_path / "large").write_bytes(bytes(upload.PART) + b"end")
+    open_root(bucket, replacement).update(ID, add={"large": tmp_path / "large"})
+    assert seen(bucket) == {**LATER, "large": bytes(upload.PART) + b"end"}
+    assert errors(open_root(bucket, None).check(digests=True)) == []
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
 def test_large_files(replacement: Any, tmp_path: Path) -> None:
     """A file in parts is stored, too."""
     bucket = new_bucket()
@@ -306,7 +330,7 @@ def test_large_files(replacement: Any, tmp_path: Path) -> None:
 def test_conditions() -> None:
     """The conditions of all requests are checked."""
     plain = UnconditionalMemory()
-    bucket: Any = Unconditional(plain)
+    bucket: Any = Unconditional(plain, probe(plain, b""))
     first = bucket.put(b"key", b"1")
     part = bucket.part(b"key", upload_id := bucket.start(b"key"), 1, b"part")
     plain.put(b"source", b"source")

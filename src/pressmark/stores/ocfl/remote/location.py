@@ -58,7 +58,7 @@ class Location(RemoteDirectory):
             if self.has_claims and not found.lists_at_once:
                 what = "the server lists new keys late, so that claims do not keep runs apart"
                 raise StoreError(url, f"{what}; {found.advice()}")
-            self.bucket = cast(Bucket, Unconditional(self.bucket))
+            self.bucket = cast(Bucket, Unconditional(self.bucket, found))
             # A copy on the server would need a claim of its own.
             found = replace(found, completes=True, copies=not self.has_claims, deletes=True)
         elif not found.is_safe:

@@ -159,9 +159,11 @@ class RemotePreparation:
                 opener.close()
                 return content
             size = found.st_size
-        if self._location.probed is None or not self._location.probed.completes:
+        probed = self._location.probed
+        assert probed is not None
+        if not probed.completes:
             what = "the server ignores the condition of uploads in parts, so that files over 64 MiB can be overwritten"
-            raise OSError(errno.EOPNOTSUPP, f"{what}; use another server", target)
+            raise OSError(errno.EOPNOTSUPP, f"{what}; {probed.replacements()}", target)
         upload = PartsUpload(self._bucket, self._key(prepared, path), self._parts, size, self._class)
         prepared.uploads[path] = upload
         os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))  # in its place, for those who look
