@@ -31,6 +31,7 @@ EPILOG = """\
 Standard output shows each property: "yes" or "NO", the name, the requests, and the answer of the server; below it, what
 follows for Pressmark. With --json it is {"property": ..., "ok": ..., "asked": ..., "answer": ..., "consequence": ...}.
 A bucket is safe for several writers if it has the first four properties: creates, replaces, one_winner, lists_at_once.
+Otherwise, the last line names the options that allow writing to an OCFL storage root: --claims, --single-writer.
 
 The keys are written below ADDRESS, in a new directory of extensions/pressmark-staging, and removed at the end. Without
 the right to remove keys, those that are left are reported.
