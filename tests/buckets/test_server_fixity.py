@@ -13,6 +13,7 @@ import pytest
 from cli.conftest import Call, call  # noqa: F401
 from pressmark import fixity, stores
 from pressmark.errors import ObjectError
+from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.root import OcflRoot
 
 from .proxy import Proxy, error
@@ -63,8 +64,9 @@ def test_a_report_moves_no_content(root: OcflRoot, s3: S3Bucket, proxy: Proxy, t
     assert proxy.sent + proxy.received < 0.01 * FILES * SIZE
 
 
-def test_a_large_file_has_no_digest(root: OcflRoot, tmp_path: Path) -> None:
+def test_a_large_file_has_no_digest(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The digest of an upload in parts is one of digests, which verifies nothing."""
+    monkeypatch.setattr(preparing, "WHOLE", 8 << 20)
     (tmp_path / "large.tif").write_bytes(os.urandom(9 << 20))
     root.put("id:large", tmp_path / "large.tif")
     report = root.check(digests="stored")

@@ -195,12 +195,15 @@ class S3Bucket:
         except _BeyondEnd:
             return _Download(None, self._head(key, token), key, self)
         download = _Download(answer.body, _status(answer.headers, 0), key, self)
-        size = answer.headers["content-length"]
+        size = answer.headers.get("content-length", "")
         if "range" in headers:
             answered, _, size = answer.headers.get("content-range", "").partition("/")
             if not answered.startswith(f"bytes {begin}-"):
                 download.close()
                 raise OSError(errno.EIO, "the server does not return the requested range", key)
+        if not size.isdecimal():
+            download.close()
+            raise OSError(errno.EIO, "the server does not return the size of the content", key)
         download.status = download.status._replace(size=int(size))
         if token not in (None, download.status.token):  # some servers ignore the condition
             download.close()

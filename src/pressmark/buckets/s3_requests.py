@@ -90,15 +90,15 @@ class S3Requests:
             "ca_certs": get_cert_path(verify),
         }
         self._pools: dict[str, tuple[Any, str, str]] = {}
-        self._managers: list[PoolManager] = []
         self._lock = Lock()
         self._credentials: Any = None
         self._signing: tuple[tuple[str, ...], bytes] = ((), b"")
 
     def close(self) -> None:
         """Close the connections."""
-        for manager in self._managers:
-            manager.clear()
+        for pool, _before, _host in self._pools.values():
+            pool.close()
+        self._pools.clear()
 
     def _amazon(self, region: str) -> str:
         """Return the endpoint of Amazon in a region."""
@@ -192,7 +192,6 @@ class S3Requests:
                 )
                 # They wait for the consent of the server before content is sent.
                 manager.pool_classes_by_scheme = {"http": AWSHTTPConnectionPool, "https": AWSHTTPSConnectionPool}
-                self._managers.append(manager)
                 before = url if proxy and url.startswith("http:") else ""
                 self._pools[url] = manager.connection_from_url(url), before, _host(url)
             return self._pools[url]
