@@ -14,6 +14,7 @@ import pytest
 
 from pressmark.buckets import s3, upload
 from pressmark.errors import StoreError
+from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.root import OcflRoot
 
 from .test_ocfl_roots import IDS, USER, errors
@@ -88,8 +89,9 @@ def test_killed_writers_with_claims(unconditional: Path, request: pytest.Fixture
     assert not (unconditional / "root/extensions/pressmark-staging/claims").exists()
 
 
-def test_a_single_writer(unconditional: Path, tmp_path: Path) -> None:
+def test_a_single_writer(unconditional: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A life of a root, with a file in parts."""
+    monkeypatch.setattr(preparing, "WHOLE", upload.PART)
     root = OcflRoot.create("s3://books/root", "0003", user=USER, single_writer=True)
     (tmp_path / "large").write_bytes(bytes(upload.PART) + b"end")
     root.put("id:1", {"large": tmp_path / "large", "small": b"1"})

@@ -18,7 +18,7 @@ from pressmark.buckets.memory import MemoryBucket
 from pressmark.buckets.probe import STAGING, probe
 from pressmark.buckets.unconditional import Unconditional
 from pressmark.errors import ObjectError, PressmarkError, StoreError
-from pressmark.stores.ocfl.remote import claims
+from pressmark.stores.ocfl.remote import claims, preparing
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -274,8 +274,6 @@ def test_an_object_that_another_run_releases() -> None:
 
 def test_a_long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim is held from the first file that is sent, and written again, so that no repair removes it."""
-    from pressmark.stores.ocfl.remote import preparing
-
     monkeypatch.setattr(preparing, "SENDING", 1)
     monkeypatch.setattr(claims, "RENEWED", -1.0)
     bucket = new_bucket()
@@ -290,8 +288,11 @@ def test_a_long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("replacement", REPLACEMENTS)
-def test_a_server_that_ignores_some_conditions(replacement: Any, tmp_path: Path) -> None:
+def test_a_server_that_ignores_some_conditions(
+    replacement: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server still checks the others."""
+    monkeypatch.setattr(preparing, "WHOLE", upload.PART)
 
     class Lying(MemoryBucket):
         def complete(self, key: bytes, upload: str, parts: Any, *, over: str = ANY) -> str:
@@ -309,16 +310,21 @@ def test_a_server_that_ignores_some_conditions(replacement: Any, tmp_path: Path)
     bucket.on_request = write
     (tmp_path / "large").write_bytes(bytes(upload.PART) + b"end")
     open_root(bucket, replacement).update(ID, add={"large": tmp_path / "large"})
+    assert is_late == []
     assert seen(bucket) == {**LATER, "large": bytes(upload.PART) + b"end"}
     assert errors(open_root(bucket, None).check(digests=True)) == []
 
 
 @pytest.mark.parametrize("replacement", REPLACEMENTS)
-def test_large_files(replacement: Any, tmp_path: Path) -> None:
+def test_large_files(replacement: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file in parts is stored, too."""
+    monkeypatch.setattr(preparing, "WHOLE", upload.PART)
     bucket = new_bucket()
+    completed: list[bytes] = []
+    bucket.on_request = lambda call, key: completed.append(key) if call == "complete" else None
     (tmp_path / "large").write_bytes(bytes(upload.PART) + b"end")
     open_root(bucket, replacement).put(ID, tmp_path / "large")
+    assert [key for key in completed if key.endswith(b"v1/content/large")] == completed[-1:]
     assert errors(open_root(bucket, None).check(digests=True)) == []
     assert staged(bucket) == []
     assert list(bucket.uploads(b"")) == []
