@@ -31,6 +31,7 @@ from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_object import BagObject, Listed, listed_in
 from pressmark.stores.bags.folder_config import CONFIG
 from pressmark.stores.bags.walk import BagWalk, is_bag, record_of, within
+from pressmark.stores.directories.bucket_directory import read_ahead
 from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.recheck import Item
@@ -39,8 +40,6 @@ __all__ = ["RemoteBag", "RemoteBagWalk", "contains_bags"]
 
 # Entries of a folder that are looked at, to find out whether it contains bags.
 _LOOKED_AT = 16
-# Files that are read ahead are read whole, if they are not larger.
-_SMALL = 1 << 20
 
 
 def contains_bags(address: bytes) -> bool:
@@ -213,15 +212,8 @@ class RemoteBag(BagObject):
             raise self._no_file(name) from None
 
     def _sources(self, files: Mapping[str, str]) -> Iterator[tuple[str, bytes | Content]]:
-        def source(file: tuple[str, str]) -> tuple[str, bytes | Content]:
-            name, path = file
-            opened = self._opened_key(encode_fs(name))
-            if opened.status.size > _SMALL:
-                return name, Content(opened, path)
-            with opened:
-                return name, Content(opened.readall(), path)
-
-        return in_order(source, files.items())
+        keys = ((name, self._prefix + encode_fs(name), None, encode_fs(path)) for name, path in files.items())
+        return read_ahead(self._bucket, keys)
 
     def _opened_key(self, name: bytes) -> RemoteFile:
         return RemoteFile(self._bucket, self._prefix + name)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pressmark.buckets.bucket import Bucket, ListedKey, Page, key_text
+from pressmark.buckets.remote_content import SMALL
 from pressmark.buckets.remote_directory import RemoteDirectory
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
@@ -30,8 +31,6 @@ __all__ = ["BucketDirectory", "open_in_bucket", "read_ahead"]
 Key = TypeVar("Key")
 # Keys that are listed ahead of a walk: the entries of a larger directory cost a request of their own.
 AHEAD = 8_000
-# Files that are read ahead are read whole, if they are not larger.
-SMALL = 1 << 20
 # Nothing in a directory sorts after its name and this; no name sorts between this and its slash.
 _END, _BEFORE = "/\U0010ffff".encode(), ".\U0010ffff".encode()
 # Stands for keys whose next part is empty: no file and no directory of a disk has such a path.
