@@ -236,6 +236,34 @@ def test_a_repair_removes_everything(alone: bool, monkeypatch: pytest.MonkeyPatc
             monkeypatch.setitem(LATE, "by", 0.0)
 
 
+def test_a_late_helper() -> None:
+    """A run that finishes a new object late removes nothing of a version that another run has added meanwhile."""
+    bucket = new_bucket()
+
+    def kill(call: str, key: bytes) -> None:
+        if call == "put" and not key.endswith(b"v1/inventory.json") and key.endswith(b"/inventory.json"):
+            raise Killed
+
+    bucket.on_request = kill
+    with pytest.raises(Killed):
+        open_root(bucket).put(ID, OLD, created=CREATED)
+
+    def overtake(call: str, key: bytes) -> None:
+        if call == "get" and key.endswith(b"v1/inventory.json"):
+            bucket.on_request = None
+            root = open_root(bucket)
+            root.repair()
+            root.put(ID, LATER, replace=True, created=CREATED)
+
+    bucket.on_request = overtake
+    root = open_root(bucket)
+    with root.changes() as changes:
+        assert changes.recover(root.name_and_path(ID)[1])
+    assert bucket.on_request is None
+    assert seen(bucket) == LATER
+    assert errors(root.check(digests=True)) == []
+
+
 def test_a_large_file_that_was_sent_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted upload is continued by the next put, and removed by a repair once it is old."""
     monkeypatch.setattr(preparing, "WHOLE", upload.PART)

@@ -176,7 +176,9 @@ class RemoteChanges(RemotePreparation):
             beside = {name.rpartition(b".")[0] for name in names} & own
             left = [name for name in sorted(names - own) if _IN_VERSION.match(name)]
             left = [name for name in left if not (name.rpartition(b".")[0] in beside and DECIDED.match(name))]
-            foreign = [path + b"/" + name for name in left if is_new or name.startswith(version + b"/")]
+            # Others add versions once the object is declared: not those that were listed before.
+            is_first = is_new and left and not any(self._location.listed(path + b"/" + OBJECT, 1))
+            foreign = [path + b"/" + name for name in left if is_first or name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
                 self._bucket.delete([self._location.prefix + one for one in foreign if self._location.is_ours(one)])
         self._put_same(path + b"/" + version + b"/" + sidecar, line)
