@@ -236,6 +236,27 @@ def test_a_repair_removes_everything(alone: bool, monkeypatch: pytest.MonkeyPatc
             monkeypatch.setitem(LATE, "by", 0.0)
 
 
+@pytest.mark.parametrize("change", ["update", "replace"])
+def test_an_object_without_its_declaration(change: str) -> None:
+    """The next change of an object finishes it, if its run was killed before the last request."""
+    bucket = new_bucket()
+
+    def kill(call: str, key: bytes) -> None:
+        if call == "put" and b"/0=ocfl_object" in key:
+            raise Killed
+
+    bucket.on_request = kill
+    with pytest.raises(Killed):
+        open_root(bucket).put(ID, OLD, created=CREATED)
+    bucket.on_request = None
+    if change == "update":
+        open_root(bucket).update(ID, add={"n": b"n"})
+    else:
+        open_root(bucket).put(ID, {**OLD, "n": b"n"}, replace=True)
+    assert seen(bucket) == {**OLD, "n": b"n"}
+    assert errors(open_root(bucket).check(digests=True)) == []
+
+
 def test_a_late_helper() -> None:
     """A run that finishes a new object late removes nothing of a version that another run has added meanwhile."""
     bucket = new_bucket()

@@ -194,6 +194,8 @@ def test_a_bad_object_gets_no_version(
     root: OcflRoot, tmp_path: Path, kind: str, damage: Callable[[Path], object]
 ) -> None:
     """An object that is not valid is left as it is, as far as its inventory shows."""
+    if isinstance(root.storage, RemoteStorage) and kind == "declaration-missing":
+        pytest.skip("the declaration of an object in a bucket is written last, and by the next run after a kill")
     damage(folder(root))
     for change in (
         lambda: root.put("x", tmp_path / "in", replace=True),

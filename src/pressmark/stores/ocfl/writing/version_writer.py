@@ -173,7 +173,10 @@ class NextVersion:
         :raises ObjectError: of kind ``improper``, ``mutable-head`` or ``changed``
         """
         self._refuse_mutable_head()
-        if (why := self._fault()) is not None:
+        why = self._fault()
+        if why is not None and self._publishing.recover(self.path):
+            why = self._fault()
+        if why is not None:
             raise self._improper(why)
         if self._irregularity() is None:
             return
