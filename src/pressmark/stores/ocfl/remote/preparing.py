@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from itertools import count
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -60,8 +60,9 @@ class RemotePreparation:
     def __enter__(self) -> Self:
         self._location.require_fit()
         self._bucket = self._location.bucket
-        self.path = os.fsencode(tempfile.mkdtemp(prefix="pressmark-"))
         self._stack = ExitStack()
+        folder = self._stack.enter_context(TemporaryDirectory(prefix="pressmark-", ignore_cleanup_errors=True))
+        self.path = os.fsencode(folder)
         self._parts = self._stack.enter_context(Threads(REQUESTS, "pressmark-part"))
         self._pool = self._stack.enter_context(Threads(REQUESTS, "pressmark-send"))
         return self
@@ -74,10 +75,8 @@ class RemotePreparation:
                 if isinstance(error, KeyboardInterrupt):
                     self._prepared[new].uploads.clear()  # the next run continues them
                 self.discard(new)
-            self._stack.__exit__(kind, error, trace)
         finally:
-            with suppress(OSError):
-                remove_tree(self.path)
+            self._stack.__exit__(kind, error, trace)
 
     def __truediv__(self, name: bytes) -> bytes:
         return os.path.join(self.path, name)
