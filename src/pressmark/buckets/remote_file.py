@@ -33,6 +33,8 @@ class RemoteFile(io.RawIOBase):
     :raises OSError: it does not exist, or cannot be read
     """
 
+    _download: Download | None = None  # closing a file that was not opened asks for it
+
     def __init__(
         self, bucket: Bucket, key: bytes, end: int | None = None, token: str | None = None, begin: int = 0
     ) -> None:
@@ -41,7 +43,7 @@ class RemoteFile(io.RawIOBase):
         self._position = begin
         self._limit = end
         first = begin + RANGE if end is None else min(end, begin + RANGE)
-        self._download: Download | None = bucket.get(key, begin=begin, end=first, token=token)
+        self._download = bucket.get(key, begin=begin, end=first, token=token)
         self.status: KeyStatus = self._download.status
         # Position of the connection, which follows the position of the file when it is read.
         self._arrived = begin
