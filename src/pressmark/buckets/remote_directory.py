@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 from pressmark.buckets.bucket import Bucket, ListedKey
 from pressmark.buckets.listing import listed
 from pressmark.buckets.remote_file import RemoteFile
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.threads import require_use
 
 __all__ = ["RemoteDirectory"]
+
+# A listing replaces this many look-ups, which are made at the same time, or is not worth its time.
+NEIGHBOURS = 16
 
 
 class RemoteDirectory:
@@ -75,6 +80,31 @@ class RemoteDirectory:
             if first is None or first.key == self.prefix + path or first.key.startswith(self.prefix + path + b"/"):
                 return first
         return None
+
+    def exists(self, path: bytes) -> bool:
+        return not path or self.find(path) is not None
+
+    def free(self, paths: Sequence[bytes]) -> set[bytes]:
+        """Return those of many paths that do not exist, as far as few listings tell: others may not exist, too."""
+        free: set[bytes] = set()
+        left = sorted(paths)
+        done = NEIGHBOURS
+        while done >= NEIGHBOURS and len(left) >= NEIGHBOURS:
+            require_use()
+            before = encode_fs(decode_fs(left[0])[:-1])  # a file with this path would be after it
+            page = self.bucket.list(self.prefix, after=self.prefix + before)
+            keys = [one.key[len(self.prefix) :] for one in page.keys]
+            done = 0
+            for path in left:
+                first = bisect_left(keys, path + b"/")
+                if first == len(keys) and page.after is not None:
+                    break
+                done += 1
+                is_file = keys[bisect_left(keys, path) :][:1] == [path]
+                if not is_file and not (first < len(keys) and keys[first].startswith(path + b"/")):
+                    free.add(path)
+            left = left[done:]
+        return free
 
     def file(self, path: bytes) -> ListedKey | None:
         """Return the file with exactly this path."""

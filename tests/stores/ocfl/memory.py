@@ -273,6 +273,11 @@ class MemoryChanges:
     def begin(self, _path: bytes = b"") -> bytes:
         return self.path + b"/%d" % next(self._numbers)
 
+    def look_up(self, paths: Sequence[bytes]) -> None: ...
+
+    def is_free(self, path: bytes) -> bool:
+        return not self._storage.exists(path)
+
     def make(self, directory: bytes) -> None:
         self._files.make(directory)
 

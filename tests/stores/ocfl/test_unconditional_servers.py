@@ -281,7 +281,7 @@ def test_a_long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     bucket.on_request = lambda call, key: called.append(f"{call} claim" if b"claims" in key else f"{call}")
     open_root(bucket).put(ID, {"a": b"1", "b": b"2", "c": b"3"})
     called = called[called.index("put claim") :]
-    assert called.count("put claim") > 2
+    assert called.count("put claim") > 1
     assert called.count("delete claim") == 1
     assert called[-3:] != called[:3]
     assert "put" not in called[called.index("delete claim") :]

@@ -190,6 +190,12 @@ class Changes(Protocol):
         :param path: where the object is, or will be
         """
 
+    def look_up(self, paths: Sequence[bytes]) -> None:
+        """Prepare :meth:`is_free` of many paths."""
+
+    def is_free(self, path: bytes) -> bool:
+        """Return whether nothing is at a path, and nothing below it."""
+
     def make(self, directory: bytes) -> None:
         """Make sure that a directory exists, with those above it.
 

@@ -85,6 +85,11 @@ class LocalChanges(RunDirectory):
     def begin(self, path: bytes = b"") -> bytes:
         return self / b"%d" % next(self._numbers)
 
+    def look_up(self, paths: Sequence[bytes]) -> None: ...
+
+    def is_free(self, path: bytes) -> bool:
+        return not self._storage.exists(path)
+
     def make(self, directory: bytes) -> None:
         os.makedirs(directory, exist_ok=True)
 

@@ -30,6 +30,7 @@ class Prepared:
     """An object or a version that is prepared.
 
     :ivar path: of the object
+    :ivar is_new: whether nothing was there
     :ivar written: inventories, sidecars and the like, by their paths in the object
     :ivar waiting: copied files that have not been sent: path of the copy, and digests, by content path
     :ivar size: of these, in bytes
@@ -41,8 +42,9 @@ class Prepared:
     :ivar is_claimed: whether the object is claimed until this is discarded
     """
 
-    def __init__(self, path: bytes) -> None:
+    def __init__(self, path: bytes, is_new: bool) -> None:
         self.path = path
+        self.is_new = is_new
         self.written: dict[bytes, bytes] = {}
         self.waiting: dict[bytes, tuple[bytes, Mapping[str, str]]] = {}
         self.size = 0

@@ -54,6 +54,7 @@ class RemotePreparation:
         self._claims = Claims(location)
         self._numbers = count()
         self._prepared: dict[bytes, Prepared] = {}
+        self._free: set[bytes] = set()  # paths that were looked up, until an object is begun there
         self._space = Space(SENDING)
         self.path = b""
 
@@ -93,8 +94,17 @@ class RemotePreparation:
 
     def begin(self, path: bytes = b"") -> bytes:
         new = self / b"%d" % next(self._numbers)
-        self._prepared[new] = Prepared(path)
+        self._prepared[new] = Prepared(path, path in self._free)
+        self._free.discard(path)
         return new
+
+    def look_up(self, paths: Sequence[bytes]) -> None:
+        self._free.update(self._location.free(paths))
+
+    def is_free(self, path: bytes) -> bool:
+        if path not in self._free and not self._location.exists(path):
+            self._free.add(path)
+        return path in self._free
 
     def make(self, directory: bytes) -> None:
         os.makedirs(directory, exist_ok=True)

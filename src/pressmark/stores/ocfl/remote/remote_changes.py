@@ -69,7 +69,7 @@ class RemoteChanges(RemotePreparation):
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
         with self._claimed(path):
             prepared = self._prepared[new]
-            is_alone = self._is_free(prepared, path)
+            is_alone = prepared.is_new or self._is_alone(prepared, path)
             for name, data in prepared.written.items():
                 if name.startswith(EXTENSIONS + b"/"):
                     self._put_same(path + b"/" + name, data)
@@ -92,7 +92,7 @@ class RemoteChanges(RemotePreparation):
         name = next(name for name in prepared.written if FIRST.fullmatch(name))
         return name.partition(b"/")[0], prepared.written[name]
 
-    def _is_free(self, prepared: Prepared, path: bytes) -> bool:
+    def _is_alone(self, prepared: Prepared, path: bytes) -> bool:
         """Check that no object is at a path, and return whether nothing is there; what an interrupted run has sent is
         not sent again.
 

@@ -101,7 +101,7 @@ class RemoteStorage:
         return sorted(islice(names, _FIRST_DIRECTORIES))
 
     def exists(self, path: bytes) -> bool:
-        return not path or self.location.find(path) is not None
+        return self.location.exists(path)
 
     def status(self, path: bytes) -> os.stat_result:
         found = self.location.find(path) if path else None

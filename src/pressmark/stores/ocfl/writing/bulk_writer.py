@@ -92,7 +92,9 @@ class BulkWriter(StagingWriter[StagedObject]):
     def _destinations(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
         if self._root.layout is None:
             return super()._destinations(objects)
-        return self._root.paths_for([_text(identifier) for identifier, _source in objects])
+        paths = self._root.paths_for([_text(identifier) for identifier, _source in objects])
+        self.changes.look_up([path for path in paths if path])
+        return paths
 
     def begin(
         self,
@@ -120,7 +122,7 @@ class BulkWriter(StagingWriter[StagedObject]):
                 name, destination = root.name_and_path(identifier)
             with object_errors(root.root, name):
                 check_source(source)
-                is_taken = root.storage.exists(destination) or root.is_elsewhere(destination)
+                is_taken = not self.changes.is_free(destination) or root.is_elsewhere(destination)
                 if is_taken:
                     self.changes.recover(destination)
                 if self._replaces and (is_taken or name in self._elsewhere):
