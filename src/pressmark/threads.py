@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from threading import Thread
 
-__all__ = ["Cancelled", "Threads", "limit", "ordered_map", "require_use", "resolve_threads", "started"]
+__all__ = ["MOST", "Cancelled", "Threads", "limit", "ordered_map", "require_use", "resolve_threads", "started"]
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")

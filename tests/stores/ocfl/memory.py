@@ -96,6 +96,7 @@ class MemoryStorage:
     """A :class:`~pressmark.stores.ocfl.storage.Storage` in memory."""
 
     siblings = 64
+    walkers = 64
     has_links = True
     first = 100
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from threading import current_thread, main_thread
+from threading import current_thread, enumerate as enumerate_threads, main_thread
+from time import sleep
+
+import pytest
 
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
@@ -77,3 +80,20 @@ def test_objects_that_are_beside_each_other() -> None:
     assert requests(bucket, lambda: list(root.objects()))["list"] <= 8
     assert [one.id for one in root.objects()] == sorted(f"b{number}" for number in range(COUNT))
     assert root.check(digests=True).counts["objects"] == COUNT
+
+
+def test_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A walk on many cores sends no more requests at a time than on two."""
+    monkeypatch.setattr(RemoteStorage, "siblings", 20)
+    bucket = new_bucket()
+    list(open_root(bucket).put_all((f"b{number}", {"f": b"2"}) for number in range(COUNT)))
+    root, most = open_root(bucket), 0
+
+    def note(_name: str, _key: bytes) -> None:
+        nonlocal most
+        most = max(most, sum(thread.name.startswith("pressmark-request") for thread in enumerate_threads()))
+        sleep(0.001)
+
+    bucket.on_request = note
+    assert len(list(root.objects(threads=64))) == COUNT
+    assert 16 <= most <= 32

@@ -45,11 +45,13 @@ class Storage(Reader, Protocol):
     because OCFL allows none (E090). Every method raises :class:`OSError` if the storage refuses the operation.
 
     :cvar siblings: how many directories in a directory a walk reads in one call of :meth:`trees`
+    :cvar walkers: how many threads of a walk are of use
     :cvar first: how many objects show whether the layout fits; see :mod:`pressmark.stores.placement`
     :cvar has_links: whether there may be symbolic links
     """
 
     siblings: int
+    walkers: int
     first: int
     has_links: bool
 

@@ -122,7 +122,7 @@ class Walk(Generic[T]):
         self._visit = visit
         self._reads = None if ignore else reads
         self._finish = finish
-        self._threads = threads
+        self._threads = min(threads, storage.walkers)
         self._clashes = clashes
         self._ignored = ignored(ignore)
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)

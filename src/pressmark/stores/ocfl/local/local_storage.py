@@ -17,7 +17,7 @@ from pressmark.fs.names import NAME_MAX, PATH_MAX, first_link, is_absent, too_lo
 from pressmark.fs.trees import DirectoryEntry, Wanted, scan
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 from pressmark.stores.placement import FIRST, first_directories
-from pressmark.threads import require_use
+from pressmark.threads import MOST, require_use
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.local.local_changes import LocalChanges
@@ -44,6 +44,7 @@ class LocalStorage:
     """
 
     siblings = 64
+    walkers = MOST
     first = FIRST
     has_links = True
 

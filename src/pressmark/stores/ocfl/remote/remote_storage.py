@@ -55,6 +55,8 @@ class RemoteStorage:
 
     # A listing has a thousand keys.
     siblings = 512
+    # Each sends many requests at a time; while one lists, the other reads.
+    walkers = 2
     # Each costs a request.
     first = 16
     has_links = False
