@@ -12,11 +12,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from pressmark.buckets.bucket import Bucket, ListedKey
-from pressmark.buckets.listing import listed
+from pressmark.buckets.listing import listed, pages
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
-from pressmark.threads import require_use
 
 __all__ = ["RemoteDirectory"]
 
@@ -59,13 +58,9 @@ class RemoteDirectory:
     def entries(self, directory: bytes) -> Iterator[DirectoryEntry]:
         """Yield the entries of a directory; one whose name is empty stands for the directory itself."""
         prefix = self.prefix + directory + b"/" if directory else self.prefix
-        after: bytes | None = b""
-        while after is not None:
-            require_use()
-            page = self.bucket.list(prefix, after=after, delimiter=True)
+        for page in pages(self.bucket, prefix, delimiter=True):
             yield from (DirectoryEntry(one.key[len(prefix) :], "file", False) for one in page.keys)
             yield from (DirectoryEntry(one[len(prefix) : -1], "directory", False) for one in page.directories)
-            after = page.after
 
     def not_a_directory(self, path: bytes) -> OSError:
         """Return the error that a path is not a directory, because it is a file or does not exist."""

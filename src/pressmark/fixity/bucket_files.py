@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pressmark.buckets import address
 from pressmark.buckets.bucket import ArchivedError, Bucket, KeyStatus, ListedKey
+from pressmark.buckets.listing import listed
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.errors import StoreError
 from pressmark.fixity.hasher import transfer_content
@@ -240,9 +241,4 @@ class KeyTree:
         if itself and not self._is_directory:
             # The first key that begins with the address is the address itself, if there is such a key.
             yield from (one for one in self._bucket.list(itself, limit=1).keys if one.key == itself)
-        after: bytes | None = b""
-        while after is not None:
-            require_use()
-            page = self._bucket.list(self._prefix, after=after)
-            yield from page.keys
-            after = page.after
+        yield from listed(self._bucket, self._prefix)

@@ -11,8 +11,8 @@ from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, TransferError, fai
 from pressmark.migrate.object_digest import has_same_content_times
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.transfer.content import Content, empty_text, entries_of
-from pressmark.migrate.transfer.places import File, Place, list_tree, place_of, read_files
-from pressmark.migrate.transfer.reading import bag_directory, locate_target, object_path, read_content, target_files
+from pressmark.migrate.transfer.places import DISK, Place, place_of, read_files
+from pressmark.migrate.transfer.reading import bag_directory, locate_target, object_path, read_content
 from pressmark.option_names import option
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
@@ -56,7 +56,7 @@ def _remove(options: Options, source: Store, destination: Store, entry: Entry) -
     if found != entry.entries:
         _compare(entry, found, content)
     # The object was verified: here it only has to exist.
-    target_files(destination, entry)
+    locate_target(destination, entry)
     _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
         what = f"{quoted_path(entry.source)} is not the path of its identifier; compare both objects"
@@ -100,11 +100,8 @@ def _listing(path: bytes, place: Place) -> list[tuple[bytes, tuple[int, ...]]]:
     :raises OSError: a directory cannot be read
     """
     if place.is_remote:
-        files: list[File] = []
-        place.list_tree(path, files, [])
-        statuses = place.statuses([one for _name, one in files])
-        states = [(one.st_ino, one.st_size, one.st_mtime_ns) for one in statuses]
-        return [(name, state) for (name, _path), state in zip(files, states, strict=True)]
+        statuses = place.list(path).statuses
+        return [(one, (status.st_ino, status.st_size, status.st_mtime_ns)) for one, status in statuses.items()]
     found: list[tuple[bytes, tuple[int, ...]]] = []
     left = [path]
     while left:
@@ -138,9 +135,7 @@ def _empty_in(destination: Store, entry: Entry) -> set[bytes]:
     bag = bag_directory(destination, found)
     if bag is None:
         return {encode_fs(name) for name, _path in found.empty_directories()}
-    empty: list[File] = []
-    list_tree(bag, [], empty)
-    return {one for name, _path in empty for one in (name, name.removeprefix(b"data/"))}
+    return {one for name, _path in DISK.list(bag).empty for one in (name, name.removeprefix(b"data/"))}
 
 
 def _is_found(source: Store, entry: Entry) -> bool:

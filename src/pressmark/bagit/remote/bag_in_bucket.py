@@ -23,6 +23,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems
 from pressmark.buckets.address import find_key
 from pressmark.buckets.bucket import ARCHIVED, ARCHIVES, Bucket, KeyChangedError
 from pressmark.buckets.listing import listed
+from pressmark.buckets.remote_directory import RemoteDirectory
 from pressmark.buckets.remote_file import CountedFile, RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import BagError, StoreError
@@ -96,12 +97,8 @@ def open_base(address: bytes) -> Iterator[BaseInBucket]:
     with bucket_errors(address):
         bucket, key = find_key(address)
         prefix = key and key + b"/"
-        names: list[bytes] = []
-        after: bytes | None = b""
-        while after is not None:
-            page = bucket.list(prefix, after=after, delimiter=True)
-            names += (one[len(prefix) :] for one in (*(listed.key for listed in page.keys), *page.directories))
-            after = page.after
+        entries = RemoteDirectory(bucket, prefix).entries(b"")
+        names = [one.name + b"/" if one.kind == "directory" else one.name for one in entries]
     if not names:
         raise BagError(address, "nothing found; specify the address of a bag")
     yield BaseInBucket(address, bucket, prefix, names)

@@ -17,7 +17,7 @@ from pressmark.migrate.object_digest import FileState, entries_digest
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
 from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, content_of, file_state
-from pressmark.migrate.transfer.places import File, Place, place_of
+from pressmark.migrate.transfer.places import Place, place_of
 from pressmark.migrate.transfer.reading import bag_directory, locate_source, read_content
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
@@ -291,7 +291,7 @@ def _measure_files(store: Store, record: StoreObject, options: Options) -> tuple
             paths = [path for _name, path in content.files]
             # What is in the directory of an object is not followed; the store has resolved other links.
             are_links = content.top is not None and not place.is_remote
-            statuses = list(map(os.lstat, paths)) if are_links else place.statuses(paths)
+            statuses = list(map(os.lstat, paths)) if are_links else content.statuses()
             files.extend(file_state(name, status) for (name, _), status in zip(content.files, statuses, strict=True))
     except (ObjectError, TransferError) as error:
         unreadable = error.reason if isinstance(error, ObjectError) else error.failure.message
@@ -348,7 +348,5 @@ def _content(store: Store, record: StoreObject, options: Options, inventory: lis
 
 def _listing(top: bytes, place: Place) -> Content:
     """Return everything below a directory except directories, and its empty directories."""
-    files: list[File] = []
-    empty: list[File] = []
-    others = place.list_tree(top, files, empty)
-    return Content([*files, *others], {}, empty, top=top, place=place)
+    found = place.list(top)
+    return Content([*found.files, *found.others], {}, list(found.empty), top=top, place=place, listed=found.statuses)

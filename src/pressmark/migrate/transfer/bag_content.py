@@ -81,6 +81,7 @@ def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: byte
         None if content.top is None else os.path.join(bag, b"data"),
         content.seen,
         place=content.place,
+        listed=content.listed,
     )
 
 

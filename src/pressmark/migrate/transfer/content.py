@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.buckets.address import absolute
@@ -48,6 +48,7 @@ class Content(NamedTuple):
     :ivar encapsulation: encapsulating directory of a Pairtree object or an unwrapped bag
     :ivar top: the directory with just these files under these names; :data:`None` if there is no such directory
     :ivar seen: the paths that were listed, with their status: see :func:`check_unchanged`
+    :ivar listed: the status of files, by path, if they were listed with it
     :ivar unversioned: descriptions of the other parts of an OCFL object, such as older versions
     :ivar place: where the files are
     """
@@ -60,6 +61,7 @@ class Content(NamedTuple):
     seen: Sequence[tuple[bytes, os.stat_result | None]] = ()
     unversioned: Sequence[str] = ()
     place: Place = DISK
+    listed: Mapping[bytes, os.stat_result] = {}
 
     def left_out(self, to: str) -> str | None:
         """Return in one line the parts that other kinds of stores do not support, or :data:`None`.
@@ -73,13 +75,28 @@ class Content(NamedTuple):
 
     def by_name(self) -> dict[str, Any]:
         """Return files and empty directories by name: a source for ``Store.put``."""
-        return {decode_fs(name): self.place.source(path) for name, path in (*self.files, *self.empty)}
+        return {decode_fs(name): self.source(path) for name, path in (*self.files, *self.empty)}
 
     def sources(self) -> list[tuple[bytes, Any]]:
         """Return the names of the files, and their paths or content: a source for writers."""
         if not self.place.is_remote:
             return list(self.files)
-        return [(name, Copied(self.place.source(path), path)) for name, path in self.files]
+        return [(name, Copied(self.source(path), path)) for name, path in self.files]
+
+    def source(self, path: bytes) -> Any:
+        """Return a file as a source for ``Store.put``."""
+        status = self.listed.get(path)
+        return self.place.source(path, None if status is None else status.st_size)
+
+    def statuses(self) -> list[os.stat_result]:
+        """Return the status of each file, as it was listed or else as it is now.
+
+        :raises OSError: a file does not exist
+        """
+        paths = [path for _name, path in self.files]
+        if self.listed.keys() >= set(paths):
+            return [self.listed[path] for path in paths]
+        return self.place.statuses(paths)
 
 
 def empty_text(names: Sequence[bytes]) -> str:
@@ -101,29 +118,33 @@ def content_of(found: StoredObject, place: Place = DISK) -> Content:
 
     :raises ObjectError: the object cannot be read
     """
-    files = [(encode_fs(name), os.fsencode(path)) for name, path in found.files()]
+    names = {name: os.fsencode(path) for name, path in found.files()}
     empty = [(encode_fs(name), os.fsencode(path)) for name, path in found.empty_directories()]
-    return Content(files, {}, empty, place=place)
+    statuses = getattr(found, "statuses", {})  # in a bucket, an object is listed with them
+    listed = {names[name]: status for name, status in statuses.items()}
+    files = [(encode_fs(name), path) for name, path in names.items()]
+    return Content(files, {}, empty, place=place, listed=listed)
 
 
-def all_files(store: Store, identifier: str, path: str) -> list[File]:
+def all_files(store: Store, identifier: str, path: str) -> Content:
     """Return all files below the directory of an object, in the byte order of their names.
 
     :raises ObjectError: the directory does not exist
     :raises TransferError: it contains something other than files and directories
     """
-    found: list[File] = []
     top = os.path.join(os.fsencode(absolute(store.root)), encode_fs(path))
     place = place_of(store)
     with object_errors(store.root, identifier):
-        if not place.exists(top):
-            raise ObjectError(store.root, identifier, "missing", f"no object at {quoted_path(path)}")
-        others = place.list_tree(top, found, [])
-    if others:
-        raise TransferError(
-            "source_invalid", "special-file", f"{quoted_path(others[0][1])} is neither file nor directory"
-        )
-    return sorted(found)
+        try:
+            found = place.list(top)
+        except FileNotFoundError:
+            if os.path.lexists(top):  # a directory in it is gone
+                raise
+            raise ObjectError(store.root, identifier, "missing", f"no object at {quoted_path(path)}") from None
+    if found.others:
+        what = f"{quoted_path(found.others[0][1])} is neither file nor directory"
+        raise TransferError("source_invalid", "special-file", what)
+    return Content(sorted(found.files), {}, [], place=place, listed=found.statuses)
 
 
 def link_error(path: bytes) -> TransferError:
@@ -154,7 +175,7 @@ def entries_of(content: Content) -> str:
 
     :raises OSError: a file does not exist
     """
-    statuses = content.place.statuses([path for _name, path in content.files])
+    statuses = content.statuses()
     files = (file_state(name, status) for (name, _path), status in zip(content.files, statuses, strict=True))
     return entries_digest(files, [name for name, _path in content.empty])
 

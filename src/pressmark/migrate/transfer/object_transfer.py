@@ -17,7 +17,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.migrate.entry import Entry, Failure, TransferError, failure_of
 from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.options import Options
-from pressmark.migrate.transfer.content import Content, all_files, entries_of
+from pressmark.migrate.transfer.content import all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.places import each, place_of
 from pressmark.migrate.transfer.reading import (
@@ -320,7 +320,7 @@ class Transfer:
             if entry.encapsulation is None:
                 return False  # such objects are copied
             path = f"{path}/{entry.encapsulation}"
-        return entries_of(Content(all_files(self._destination, entry.id, path), {}, [])) == entry.entries
+        return entries_of(all_files(self._destination, entry.id, path)) == entry.entries
 
     # --- objects that exist ---------------------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ class Transfer:
         content = read_content(self._options, self._source, entry)
         # Before the files are read: later changes must not pass for what was compared.
         with object_errors(self._source.root, entry.source_id):
-            entry.bytes = sum(one.st_size for one in content.place.statuses([path for _name, path in content.files]))
+            entry.bytes = sum(one.st_size for one in content.statuses())
             entry.entries = entries_of(content)
         ours = direction.read_source(content)
         entry.digest, entry.mode = direction.digest_of(entry, ours), None

@@ -29,8 +29,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import Content, all_files
 from pressmark.migrate.transfer.direction import Storing
 from pressmark.migrate.transfer.ocfl_content import check_ocfl_object, compare_digests
-from pressmark.migrate.transfer.places import File, place_of, read_files
-from pressmark.migrate.transfer.reading import read_content
+from pressmark.migrate.transfer.places import read_files
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import AnySource, SourceCopy
@@ -77,9 +76,13 @@ class OcflToOcfl(BulkDirection):
             what = f"its inventories contain the identifier {entry.source_id!r}, which cannot be changed"
             raise TransferError("refused_name", "id-in-inventory", f"{what}; omit it from the map")
         self.check_free(entry)
-        if self.target_names is not None:
-            self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
         path = self.source_path(entry)
+        content: Content | None = None
+        if self.target_names is not None or (
+            not self.renames and (self.options.move or self.source.bucket is not None)
+        ):
+            content = all_files(self.source, entry.source_id, entry.source)
+            self.check_names(entry, content.files)
         if self.renames:
             with object_errors(self.source.root, entry.source_id):
                 try:
@@ -90,7 +93,7 @@ class OcflToOcfl(BulkDirection):
             entry.mode = "rename"
             self.writer.adopt(entry.id, path, self.paths.get(entry.id))
         else:
-            yield from self._copy(entry, path)
+            yield from self._copy(entry, path, content)
         self.items[entry.id] = entry
         return False
 
@@ -140,12 +143,15 @@ class OcflToOcfl(BulkDirection):
                     if found.get(key) != digest.lower():
                         raise mismatch(path, key, found.get(key), digest)
 
-        source, staged = (os.path.join(top, encode_fs(name)) for top in (self.source_path(entry), room))
+        staged = os.path.join(room, encode_fs(name))
+        source: AnySource = os.path.join(self.source_path(entry), encode_fs(name))
+        if self.source.bucket is not None:
+            source = all_files(self.source, entry.source_id, f"{entry.source}/{name}").by_name()
         algorithms = with_known({algorithm: {}})
         try:
             with object_errors(self.destination.root, entry.id):
                 os.mkdir(room)
-                copy = SourceCopy(self._tree(source), staged, "refuse", algorithms=algorithms, on_file=compare)
+                copy = SourceCopy(source, staged, "refuse", algorithms=algorithms, on_file=compare)
                 yield Staged(entry.id, encode_fs(entry.target), staged, copy)
                 copy.raise_error()
                 entry.mode = copy.mode
@@ -156,10 +162,13 @@ class OcflToOcfl(BulkDirection):
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
 
-    def _copy(self, entry: Entry, path: bytes) -> Iterator[Staged]:
-        """Copy an object aside, and compare all copied files with its inventories."""
-        if self.options.move:
-            self.record_entries(entry, read_content(self.options, self.source, entry))
+    def _copy(self, entry: Entry, path: bytes, content: Content | None) -> Iterator[Staged]:
+        """Copy an object aside, and compare all copied files with its inventories.
+
+        :param content: its files, if they were listed
+        """
+        if content is not None:
+            self.record_entries(entry, content)
         room = self.writer.new_directory(encode_fs(entry.target))
         digests: dict[str, dict[str, str]] = {}
 
@@ -169,7 +178,7 @@ class OcflToOcfl(BulkDirection):
         try:
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry)
-                source = self._tree(path)
+            source: AnySource = path if content is None or self.source.bucket is None else content.by_name()
             copy = SourceCopy(source, room, "refuse", algorithms=algorithms, on_file=note)
             yield Staged(entry.id, encode_fs(entry.target), room, copy)
             entry.files, entry.bytes = copy.files, copy.size
@@ -189,18 +198,6 @@ class OcflToOcfl(BulkDirection):
     def _source_storage(self, entry: Entry) -> Storage:
         """Return the storage of an object in the source."""
         return self.source.storage.below(encode_fs(entry.source))
-
-    def _tree(self, path: bytes) -> AnySource:
-        """Return a directory of the source as the source of a copy.
-
-        :raises OSError: it cannot be listed
-        """
-        place = place_of(self.source)
-        if not place.is_remote:
-            return path
-        files: list[File] = []
-        place.list_tree(path, files, [])
-        return {decode_fs(name): place.source(one) for name, one in files}
 
     def _algorithms(self, entry: Entry) -> tuple[str, ...]:
         try:
@@ -224,9 +221,8 @@ class OcflToOcfl(BulkDirection):
 
     def read_target(self, entry: Entry) -> list[FileDigests]:
         self.finish_target(entry)
-        files = all_files(self.destination, entry.id, entry.target)
-        place = place_of(self.destination)
-        return [read_files(place, ((decode_fs(name), path) for name, path in files))]
+        found = all_files(self.destination, entry.id, entry.target)
+        return [read_files(found.place, ((decode_fs(name), path) for name, path in found.files))]
 
     def digest_of(self, entry: Entry, read: FileDigests) -> str:
         """Return the digest of the newest version, regardless of other content of the object."""

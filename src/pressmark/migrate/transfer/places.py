@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from pressmark.errors import FileError
 from pressmark.fixity import hash_file
-from pressmark.fs.beneath import read_regular
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests
 from pressmark.stores import Store
 from pressmark.stores.stored_object import status_of
@@ -17,13 +17,28 @@ from pressmark.stores.stored_object import status_of
 if TYPE_CHECKING:
     from pressmark.buckets.bucket import Bucket
 
-__all__ = ["DISK", "File", "Place", "each", "list_tree", "place_of", "read_files"]
+__all__ = ["DISK", "File", "Listing", "Place", "each", "place_of", "read_files"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 #: A name, within an object, and a path.
 File = tuple[bytes, bytes]
+
+
+class Listing(NamedTuple):
+    """Everything below a directory, by names relative to it, and paths.
+
+    :ivar files: in no order
+    :ivar empty: empty directories
+    :ivar others: symbolic links and special files
+    :ivar statuses: of the files, by path, as the listing shows them: in a bucket; a disk must be asked for each
+    """
+
+    files: list[File]
+    empty: Sequence[File] = ()
+    others: Sequence[File] = ()
+    statuses: Mapping[bytes, os.stat_result] = {}
 
 
 class Place(Protocol):
@@ -37,20 +52,14 @@ class Place(Protocol):
     def statuses(self, paths: Sequence[bytes]) -> list[os.stat_result]:
         """Return the status of each file; links are followed."""
 
-    def exists(self, path: bytes) -> bool:
-        """Return whether anything is at a path."""
-
     def looks(self, paths: Sequence[bytes]) -> list[os.stat_result | None]:
         """Return the status of each file or directory; :data:`None` if it cannot be determined."""
 
-    def read(self, path: bytes) -> bytes:
-        """Return the content of a small file."""
+    def source(self, path: bytes, size: int | None = None) -> Any:
+        """Return a file as a source for ``Store.put``.
 
-    def source(self, path: bytes) -> Any:
-        """Return a file as a source for ``Store.put``."""
-
-    def kept_digests(self, path: bytes) -> Mapping[str, str]:
-        """Return the digests of a file that the server keeps, by algorithm; a disk keeps none."""
+        :param size: in bytes, if it is known
+        """
 
     def hash(self, files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...]) -> dict[str, dict[str, str]]:
         """Read files, each once, and return their digests by name and algorithm.
@@ -59,8 +68,11 @@ class Place(Protocol):
         :raises FileError: a file cannot be read, or changed while it was read
         """
 
-    def list_tree(self, top: bytes, files: list[File], empty: list[File]) -> list[File]:
-        """List a directory: see :func:`list_tree`."""
+    def list(self, top: bytes) -> Listing:
+        """Return everything below a directory.
+
+        :raises FileNotFoundError: there is no such directory
+        """
 
 
 class _Disk:
@@ -69,26 +81,36 @@ class _Disk:
     def statuses(self, paths: Sequence[bytes]) -> list[os.stat_result]:
         return [os.stat(path) for path in paths]
 
-    def exists(self, path: bytes) -> bool:
-        return os.path.lexists(path)
-
     def looks(self, paths: Sequence[bytes]) -> list[os.stat_result | None]:
         return [status_of(path) for path in paths]
 
-    def read(self, path: bytes) -> bytes:
-        return read_regular(path)
-
-    def source(self, path: bytes) -> Path:
+    def source(self, path: bytes, size: int | None = None) -> Path:
         return Path(os.fsdecode(path))
-
-    def kept_digests(self, path: bytes) -> Mapping[str, str]:
-        return {}
 
     def hash(self, files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...]) -> dict[str, dict[str, str]]:
         return {name: hash_file(path, algorithms, threads=1, links="refuse") for name, path in files}
 
-    def list_tree(self, top: bytes, files: list[File], empty: list[File]) -> list[File]:
-        return list_tree(top, files, empty)
+    def list(self, top: bytes) -> Listing:
+        files: list[File] = []
+        empty: list[File] = []
+        others: list[File] = []
+        left = [(b"", top)]
+        while left:
+            above, directory = left.pop()
+            is_empty = True
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    is_empty = False
+                    name = above + entry.name
+                    if entry.is_file(follow_symlinks=False):
+                        files.append((name, entry.path))
+                    elif entry.is_dir(follow_symlinks=False):
+                        left.append((name + b"/", entry.path))
+                    else:
+                        others.append((name, entry.path))
+            if is_empty and above:
+                empty.append((above[:-1], directory))
+        return Listing(files, empty, others)
 
 
 #: The place of all paths that are not addresses.
@@ -101,60 +123,59 @@ class _InBucket:
     is_remote = True
 
     def __init__(self, bucket: Bucket) -> None:
-        from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage  # slow to import
-
         self._bucket = bucket
-        self._storage = RemoteStorage(bucket)
-        self._cut = len(self._storage.path(b"")) + 1
-        self._sizes: dict[bytes, int] = {}
+        self._above = os.fsencode(bucket.url) + b"/"
+
+    def _key(self, path: bytes) -> bytes:
+        return path[len(self._above) :]
 
     def statuses(self, paths: Sequence[bytes]) -> list[os.stat_result]:
-        if len(paths) < 2:  # none, or one
-            return [self._storage.status(path[self._cut :]) for path in paths]
-        keys = [path[self._cut :] for path in paths]
-        above = keys[0]
-        while not all(key.startswith(above) for key in keys):
-            above = above[:-1].rpartition(b"/")[0] + b"/"
-        found = self._storage.statuses(above)
-        return [found[key] if key in found else self._storage.status(key) for key in keys]
-
-    def exists(self, path: bytes) -> bool:
-        return self._storage.exists(path[self._cut :])
+        found = self._found(paths)
+        for path, status in zip(paths, found, strict=True):
+            if status is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return cast("list[os.stat_result]", found)
 
     def looks(self, paths: Sequence[bytes]) -> list[os.stat_result | None]:
         try:
-            return list(self.statuses(paths))
+            return self._found(paths)
         except OSError:
             return [None] * len(paths)
 
-    def read(self, path: bytes) -> bytes:
-        return self._storage.read(path[self._cut :])
+    def _found(self, paths: Sequence[bytes]) -> list[os.stat_result | None]:
+        from pressmark.buckets.listing import find_keys, status_of_key
 
-    def source(self, path: bytes) -> Any:
+        keys = find_keys(self._bucket, [self._key(path) for path in paths])
+        found = (keys.get(self._key(path)) for path in paths)
+        return [None if one is None else status_of_key(one) for one in found]
+
+    def source(self, path: bytes, size: int | None = None) -> Any:
         from pressmark.buckets.remote_content import RemoteContent
 
-        return RemoteContent(self._bucket, path[self._cut :], self._sizes.get(path))
-
-    def kept_digests(self, path: bytes) -> Mapping[str, str]:
-        return self._bucket.head(path[self._cut :]).digests
+        return RemoteContent(self._bucket, self._key(path), size)
 
     def hash(self, files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...]) -> dict[str, dict[str, str]]:
-        tasks = [(name, path[self._cut :]) for name, path in files]
+        from pressmark.fixity.bucket_files import KeyFile
+        from pressmark.fixity.pool import hash_tasks
+
         found = {}
-        for name, outcome in self._storage.hash_tasks(tasks, algorithms, 1):
+        tasks = ((name, KeyFile(self._bucket, self._key(path), path)) for name, path in files)
+        for name, outcome in hash_tasks(tasks, algorithms):
             if outcome.digests is None:
                 raise FileError(outcome.path, str(outcome.kind), str(outcome.message))
             found[name] = dict(outcome.digests)
         return found
 
-    def list_tree(self, top: bytes, files: list[File], empty: list[File]) -> list[File]:
-        above = top + b"/"
-        for path, status in self._storage.statuses(above[self._cut :]).items():
-            name = path[len(above) - self._cut :]
-            if name and not name.endswith(b"/"):  # a key that stands for a directory
-                files.append((name, above + name))
-                self._sizes[above + name] = status.st_size
-        return []
+    def list(self, top: bytes) -> Listing:
+        from pressmark.buckets.listing import listed, status_of_key
+
+        keys = listed(self._bucket, self._key(top + b"/"))
+        statuses = {self._above + one.key: status_of_key(one) for one in keys}
+        if not statuses:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), top)
+        # A key that ends with a slash stands for a directory.
+        statuses = {path: status for path, status in statuses.items() if not path.endswith(b"/")}
+        return Listing([(path[len(top) + 1 :], path) for path in statuses], statuses=statuses)
 
 
 def place_of(store: Store) -> Place:
@@ -182,29 +203,3 @@ def read_files(
     :raises FileError: a file cannot be read, or changed while it was read
     """
     return FileDigests(place.hash(files, algorithms))
-
-
-def list_tree(top: bytes, files: list[File], empty: list[File]) -> list[File]:
-    """Append the files of a tree to ``files``, and its empty directories to ``empty``.
-
-    :return: symbolic links and special files
-    :raises OSError: a directory cannot be read
-    """
-    others: list[File] = []
-    left = [(b"", top)]
-    while left:
-        above, directory = left.pop()
-        is_empty = True
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                is_empty = False
-                name = above + entry.name
-                if entry.is_file(follow_symlinks=False):
-                    files.append((name, entry.path))
-                elif entry.is_dir(follow_symlinks=False):
-                    left.append((name + b"/", entry.path))
-                else:
-                    others.append((name, entry.path))
-        if is_empty and above:
-            empty.append((above[:-1], directory))
-    return others

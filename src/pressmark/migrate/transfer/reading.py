@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from pressmark.errors import PressmarkError, quoted_path
+from pressmark.errors import FileError, PressmarkError, quoted_path
+from pressmark.fixity import hash_files
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, mismatch, with_known
@@ -17,7 +18,7 @@ from pressmark.migrate.transfer.content import (
     content_of,
     link_error,
 )
-from pressmark.migrate.transfer.places import File, Place, list_tree, place_of, read_files
+from pressmark.migrate.transfer.places import Place, place_of, read_files
 from pressmark.option_names import option
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import SourceError, object_errors
@@ -39,7 +40,6 @@ __all__ = [
     "object_path",
     "read_content",
     "read_target",
-    "target_files",
     "verify_object",
 ]
 
@@ -73,7 +73,7 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     :raises TransferError: the object is invalid
     """
     if options.verbatim and options.to == "ocfl":
-        return Content(all_files(store, entry.source_id, entry.source), {}, [], place=place_of(store))
+        return all_files(store, entry.source_id, entry.source)
     follow = options.links == "follow"
     top = _encapsulating_directory(store, entry)
     if top is not None:
@@ -95,7 +95,8 @@ def read_content(options: Options, store: Store, entry: Entry) -> Content:
     content = content_of(found, place)
     # Several files may belong to several versions: others may replace one at a time.
     paths = [path for _name, path in content.files] if len(content.files) > 1 else []
-    seen = list(zip(paths, place.looks(paths), strict=True))
+    looks = [content.listed[path] for path in paths] if content.listed else place.looks(paths)
+    seen = list(zip(paths, looks, strict=True))
     # In a bucket, an encapsulating directory is not read as a tree.
     encapsulation = entry.encapsulation if place.is_remote and found.is_directory else None
     return content._replace(encapsulation=encapsulation, seen=seen)
@@ -128,24 +129,19 @@ def _tree(store: Store, entry: Entry, top: bytes, encapsulation: str | None, fol
     :param follow: follow symbolic links
     :raises TransferError: there are links that are not followed
     """
-    files: list[File] = []
-    empty: list[File] = []
     place = place_of(store)
     with object_errors(store.root, entry.source_id):
-        if place.is_remote:
-            place.list_tree(top, files, empty)
-            files.sort()
-            paths = [path for _name, path in files]
-            return Content(files, {}, [], None, None, list(zip(paths, place.looks(paths), strict=True)), place=place)
-        seen = [(top, status_of(top))]
-        links = list_tree(top, files, empty)
+        seen: list[tuple[bytes, os.stat_result | None]] = [] if place.is_remote else [(top, status_of(top))]
+        files, empty, links, statuses = place.list(top)
     if links and follow:
         found = store.locate(entry.in_source())
         return content_of(found)._replace(encapsulation=encapsulation, seen=seen)
     if links:
         raise link_error(links[0][1])
     files.sort()
-    return Content(files, {}, empty, encapsulation, top, seen)
+    if place.is_remote:
+        return Content(files, {}, [], seen=list(statuses.items()), place=place, listed=statuses)
+    return Content(files, {}, list(empty), encapsulation, top, seen)
 
 
 def _refuse_links(top: bytes, names: list[str]) -> None:
@@ -171,22 +167,15 @@ def locate_target(store: Store, entry: Entry) -> StoredObject:
     return store.locate(StoreObject(entry.id, entry.target, True, None, ()))
 
 
-def target_files(store: Store, entry: Entry) -> list[tuple[str, bytes]]:
-    """Return the files of an object of the destination: of a bag all files, tag files included.
-
-    :raises ObjectError: the object does not exist
-    """
-    return _files_of(store, entry, locate_target(store, entry))[0]
-
-
 def _files_of(store: Store, entry: Entry, found: StoredObject) -> tuple[list[tuple[str, bytes]], _Digests]:
+    """Return the files of an object of the destination, of a bag tag files included, and their recorded digests."""
     if store.kind == "ocfl":
         inventory = cast("OcflObject", found).inventory
         algorithm = str(inventory.get("digestAlgorithm"))
         known = {name: digest.lower() for name, _content, digest in logical_files(inventory)}
         return _encoded(found), {algorithm: known}
     if bag_directory(store, found) is not None:
-        return [(decode_fs(name), path) for name, path in all_files(store, entry.id, entry.target)], {}
+        return [(decode_fs(name), path) for name, path in all_files(store, entry.id, entry.target).files], {}
     return _encoded(found), {}
 
 
@@ -266,14 +255,20 @@ def compare_stored(store: Store, entry: Entry) -> Failure | None:
     :raises PressmarkError: the object cannot be read
     :raises OSError: the object cannot be read
     """
-    found, place = cast("OcflObject", locate_target(store, entry)), place_of(store)
+    from pressmark.fixity.bucket_files import UNVERIFIED  # only in object storage
+
+    found = cast("OcflObject", locate_target(store, entry))
     algorithm = str(found.inventory["digestAlgorithm"])
     files = [(name, path, found.digests[name]) for name, path in found.files()]
-    for name, path, expected in [*files, *found.older_files()]:
-        kept = place.kept_digests(os.fsencode(path)).get(algorithm)
-        if kept is None:
+    files += found.older_files()
+    outcomes = hash_files([path for _name, path, _digest in files], (algorithm,), digests="stored")
+    for (name, path, expected), outcome in zip(files, outcomes, strict=True):
+        if outcome.kind == UNVERIFIED:
             what = f"the server keeps no {algorithm} digest of {quoted_path(name)}; verify it with"
             return Failure("unverified", "no-digest", f"{what} {option('verify', 'reread')}")
+        if outcome.digests is None:
+            raise FileError(path, str(outcome.kind), str(outcome.message))
+        kept = outcome.digests[algorithm]
         if kept != expected.lower():
             error = mismatch(name, algorithm, kept, expected, "the destination")
             return Failure("digest_mismatch", "mismatch", f"in the destination: {error.reason}")

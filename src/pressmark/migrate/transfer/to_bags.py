@@ -90,7 +90,7 @@ class ToBags(Direction):
         is_stored = yield from self.store(entry, content, replace, info=info, check=check, on_file=note)
         (read,) = found
         entry.files = len(read.digests)
-        entry.bytes = sum(one.st_size for one in content.place.statuses([path for _name, path in content.files]))
+        entry.bytes = sum(one.st_size for one in content.statuses())
         entry.digest = read.whole
         return is_stored
 

@@ -66,7 +66,7 @@ class ToVitro(Direction):
             entry,
             content,
             replace,
-            {decode_fs(name): content.place.source(path)},
+            {decode_fs(name): content.source(path)},
             check=lambda _staged: copied.finish(),
             algorithms=copied.algorithms,
             # The stored name is encoded.

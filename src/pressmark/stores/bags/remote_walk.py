@@ -19,6 +19,7 @@ from pressmark.bagit.remote.bag_in_bucket import BaseInBucket, open_base
 from pressmark.buckets.address import find_key
 from pressmark.buckets.listing import listed
 from pressmark.buckets.probe import STAGING
+from pressmark.buckets.remote_directory import RemoteDirectory
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import IdentifierError, ObjectError, StoreError
@@ -80,17 +81,10 @@ class RemoteBagWalk(BagWalk):
         return list(islice(self._entries(b""), 1000))
 
     def _entries(self, path: bytes) -> Iterator[DirectoryEntry]:
-        prefix = self._prefix + path + b"/" if path else self._prefix
-        after: bytes | None = b""
-        while after is not None:
-            page = self._bucket.list(prefix, after=after, delimiter=True)
-            files = (one.key[len(prefix) :] for one in page.keys)
-            yield from (DirectoryEntry(name, "file", False) for name in files if name)
-            directories = (one[len(prefix) : -1] for one in page.directories)
-            yield from (
-                DirectoryEntry(name, "directory", False) for name in directories if name not in (b"", b".", b"..")
-            )
-            after = page.after
+        unusable = {b""}, {b"", b".", b".."}
+        for entry in RemoteDirectory(self._bucket, self._prefix).entries(path):
+            if entry.name not in unusable[entry.kind == "directory"]:
+                yield entry
 
     def is_tree(self, path: bytes) -> bool:
         return next(iter(listed(self._bucket, self._prefix + path + b"/", 1)), None) is not None

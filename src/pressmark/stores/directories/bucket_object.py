@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from pressmark.buckets.bucket import KeyChangedError, ListedKey
+from pressmark.buckets.listing import status_of_key
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import decode_fs, encode_fs
@@ -50,9 +52,9 @@ class BucketObject(StoredObject):
         return self._only is None
 
     @property
-    def sizes(self) -> Mapping[str, int]:
-        """The size of each file."""
-        return {name: one.size for name, one in self._keys.items()}
+    def statuses(self) -> Mapping[str, os.stat_result]:
+        """The status of each file."""
+        return {name: status_of_key(one) for name, one in self._keys.items()}
 
     def files(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each file in the object and its address, in the order of the names' bytes."""

@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from pressmark import _kernels
-from pressmark.buckets.bucket import MAX_KEY, Bucket, KeyChangedError, KeyStatus, ListedKey
+from pressmark.buckets.bucket import MAX_KEY, Bucket, KeyChangedError, ListedKey
+from pressmark.buckets.listing import status_of_key
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import PATIENCE, in_order
@@ -108,14 +109,10 @@ class RemoteStorage:
     def status(self, path: bytes) -> os.stat_result:
         found = self.location.find(path) if path else None
         if found is not None and found.key == self.prefix + path:
-            return _status(found)
+            return status_of_key(found)
         if not path or found is not None:
             return os.stat_result((stat.S_IFDIR | 0o755, 0, 1, 1, 0, 0, 0, 0, 0, 0))
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
-
-    def statuses(self, start: bytes) -> dict[bytes, os.stat_result]:
-        """Return the status of each file whose path begins with ``start``, from a listing."""
-        return {one.key[len(self.prefix) :]: _status(one) for one in self.location.listed(start)}
 
     def why_unreadable(self, file: bytes) -> OSError | None:
         try:
@@ -146,7 +143,7 @@ class RemoteStorage:
 
     def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
         opened = RemoteFile(self.bucket, self.prefix + file)
-        return cast(BinaryIO, io.BufferedReader(opened, 1 << 18)), _status(opened.status)
+        return cast(BinaryIO, io.BufferedReader(opened, 1 << 18)), status_of_key(opened.status)
 
     def read(self, file: bytes, limit: int = -1) -> bytes:
         try:
@@ -319,14 +316,6 @@ class RemoteStorage:
     def scratch(self) -> Iterator[bytes]:
         with TemporaryDirectory(prefix="pressmark-") as folder:
             yield os.fsencode(folder)
-
-
-def _status(found: ListedKey | KeyStatus) -> os.stat_result:
-    number = int.from_bytes(os.fsencode(found.token)[:32]) & 0x7FFF_FFFF_FFFF_FFFF
-    when = int(found.modified)
-    # A version of a key may have the time of another: the token takes the place of the change of status, too.
-    times = {"st_mtime_ns": int(found.modified * 1e9), "st_ctime_ns": number}
-    return os.stat_result((stat.S_IFREG | 0o644, number, 1, 1, 0, 0, found.size, when, when, when), times)
 
 
 def _above(name: bytes) -> bytes:
