@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 
 from pressmark.errors import FileError, ObjectError, PressmarkError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
@@ -44,8 +45,10 @@ def _remove(options: Options, source: Store, destination: Store, entry: Entry) -
     try:
         place = place_of(source)
         path = object_path(source, source.locate(entry.in_source()))
+        # The files of an object in a bucket that are all migrated are listed once.
+        is_whole = place.is_remote and options.verbatim
         with object_errors(source.root, entry.source_id):
-            before = _listing(path, place)
+            before = {} if is_whole else _listing(path, place)
         content = read_content(options, source, entry)
         with object_errors(source.root, entry.source_id):
             found = entries_of(content)
@@ -63,7 +66,7 @@ def _remove(options: Options, source: Store, destination: Store, entry: Entry) -
         raise TransferError("kept", "misplaced", what)
 
     def check() -> None:
-        if _listing(path, place) != before:
+        if _listing(path, place) != (content.listed if is_whole else before):
             raise _changed()
 
     try:
@@ -94,20 +97,19 @@ def _changed() -> TransferError:
     return TransferError("kept", "changed", "changed after it was copied; migrate the object again")
 
 
-def _listing(path: bytes, place: Place) -> list[tuple[bytes, tuple[int, ...]]]:
-    """Return everything at and below a path; links are not followed.
+def _listing(path: bytes, place: Place) -> Mapping[bytes, object]:
+    """Return the state of everything at and below a path, by path; links are not followed.
 
     :raises OSError: a directory cannot be read
     """
     if place.is_remote:
-        statuses = place.list(path).statuses
-        return [(one, (status.st_ino, status.st_size, status.st_mtime_ns)) for one, status in statuses.items()]
-    found: list[tuple[bytes, tuple[int, ...]]] = []
+        return place.list(path).statuses
+    found = {}
     left = [path]
     while left:
         here = left.pop()
         status = os.lstat(here)
-        found.append((here, (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)))
+        found[here] = status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
         if stat.S_ISDIR(status.st_mode):
             left += [os.path.join(here, name) for name in sorted(os.listdir(here))]
     return found

@@ -22,7 +22,6 @@ from pressmark.migrate.transfer.reading import bag_directory, locate_source, rea
 from pressmark.reports import ERROR, WARNING, Problem
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.ocfl.inventory import INVENTORY
 
 if TYPE_CHECKING:
     from pressmark.stores import OcflRoot
@@ -340,9 +339,9 @@ def _content(store: Store, record: StoreObject, options: Options, inventory: lis
         from pressmark.migrate.transfer.ocfl_content import ocfl_content  # only for OCFL objects
 
         # Files keep their content paths when another version renames them.
-        [status] = place.statuses([os.fsencode(os.path.join(stored.path, INVENTORY))])
-        inventory.append(file_state(INVENTORY_ENTRY, status))
-        return ocfl_content(cast("OcflObject", stored), place)
+        stored = cast("OcflObject", stored)
+        inventory.append(file_state(INVENTORY_ENTRY, stored._read))
+        return ocfl_content(stored, place)
     return content_of(stored, place)
 
 

@@ -207,7 +207,8 @@ def request_count(options: Options, objects: int, files: int) -> int:
         if options.verify in ("reread", "stored"):
             of_objects, of_files = of_objects + 3, of_files + 1
     if is_address(options.source):
-        of_objects, of_files = of_objects + (2 if options.verbatim else 6) + (26 if options.move else 0), of_files + 1
+        of_source = 2 if options.verbatim else 6 if options.source_kind == "ocfl" else 3
+        of_objects, of_files = of_objects + of_source + (13 if options.move else 0), of_files + 1
     return of_objects * objects + of_files * files
 
 

@@ -37,6 +37,7 @@ class BulkDirection(Direction):
         self._base = os.fsencode(absolute(self.destination.root))
 
     def prepare(self, entries: Sequence[Entry]) -> None:
+        self.writer.find_elsewhere()
         identifiers = [entry.id for entry in entries]
         self.paths = dict(zip(identifiers, self.destination.paths_for(identifiers), strict=True))
 
@@ -46,13 +47,10 @@ class BulkDirection(Direction):
         :raises ObjectError: the path is occupied
         """
         self.writer.refuse_elsewhere(entry.id)
-        target = encode_fs(entry.target)
         with object_errors(self.destination.root, entry.id):
-            is_taken = self.destination.storage.exists(target)
-            if is_taken:
-                self.writer.changes.recover(target)
+            is_taken = self.writer.is_taken(encode_fs(entry.target))
         if is_taken:
-            self.destination.check_free(entry.id, target)
+            self.writer.check_absent(entry.id, encode_fs(entry.target))
 
     def finish_target(self, entry: Entry) -> None:
         """Finish a version of the object at the path of the new one that a killed run left unfinished."""

@@ -277,12 +277,10 @@ class OcflRoot(StorageRoot):
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
         """Move an object out of the store; see :class:`pressmark.stores.store_change.ChangedStore`."""
-        name, existing = self.existing(identifier)
+        record = identifier if isinstance(identifier, StoreObject) else self.find(identifier)
         changes = cast("Changes", removal.staging)
         with changes.lock():
-            found = self.find_at(name, existing.path)
-            if found is None:
-                raise self._missing(name, existing.path)
+            name, found = self._recorded(record)
             entries = self.storage.scan(found.path)
             strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
             if strange:

@@ -24,6 +24,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
+from time import monotonic
 from typing import Any
 
 from pressmark.buckets.bucket import ANY, NEW, KeyChangedError
@@ -356,14 +357,16 @@ class RemoteChanges(RemotePreparation):
             return []
 
     def _remove(self, path: bytes) -> None:
-        """Remove an object whose removal is noted: what shows it, then what decides its versions, then the rest."""
-        names = sorted(self._location.names(path), key=lambda name: (*_turn(name), name))
+        """Remove an object whose removal is noted: first what shows it and what decides about it."""
         top = self._location.prefix + path + b"/"
-        for _turn_of, some in groupby(names, _turn):
+        noted = monotonic()
+        for _is_rest, some in groupby(sorted(self._location.names(path), key=_is_removed_last), _is_removed_last):
             keys = [top + name for name in some]
             for begin in range(0, len(keys), 1000):
                 self._bucket.delete(keys[begin : begin + 1000])
-                self._bucket.put(self._location.prefix + _mark(path), path, over=ANY)  # this run is alive
+                if monotonic() - noted > ALIVE / 4:
+                    noted = monotonic()
+                    self._bucket.put(self._location.prefix + _mark(path), path, over=ANY)
         self._bucket.delete([self._location.prefix + _mark(path)])
 
     def _finish_removal(self, path: bytes) -> bool:
@@ -431,13 +434,9 @@ def _mark(path: bytes) -> bytes:
     return REMOVALS + hashlib.sha256(path).hexdigest().encode()
 
 
-def _turn(name: bytes) -> tuple[int, int]:
-    """Return when a file of an object is removed: the newest inventory of a version last, so that nobody takes an
-    earlier version for the newest.
-    """
-    if name == _INVENTORY or name.startswith(OBJECT):
-        return 0, 0
-    return (1, int(name[1 : name.index(b"/")])) if DECIDED.fullmatch(name) else (2, 0)
+def _is_removed_last(name: bytes) -> bool:
+    """Return whether a file neither shows an object nor decides about it; without its first version, others do not."""
+    return not (name == _INVENTORY or name.startswith(OBJECT) or FIRST.fullmatch(name))
 
 
 def _contents(document: Mapping[str, Any]) -> set[bytes]:

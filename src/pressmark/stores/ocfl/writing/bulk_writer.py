@@ -84,6 +84,10 @@ class BulkWriter(StagingWriter[StagedObject]):
         if path is not None and self._root.holds(identifier, path):
             raise self._root._exists(identifier, path)
 
+    def find_elsewhere(self) -> None:
+        """Find the objects that are not where the layout puts them: once, and not in each of several threads."""
+        _ = self._elsewhere
+
     @cached_property
     def _elsewhere(self) -> dict[str, bytes]:
         """The objects that are not where the layout puts them, as they were found first."""
@@ -122,9 +126,7 @@ class BulkWriter(StagingWriter[StagedObject]):
                 name, destination = root.name_and_path(identifier)
             with object_errors(root.root, name):
                 check_source(source)
-                is_taken = not self.changes.is_free(destination) or root.is_elsewhere(destination)
-                if is_taken:
-                    self.changes.recover(destination)
+                is_taken = self.is_taken(destination)
                 if self._replaces and (is_taken or name in self._elsewhere):
                     found = root.look_up(name, anew=False)
                 if found is None:
@@ -135,7 +137,7 @@ class BulkWriter(StagingWriter[StagedObject]):
             return self._begin_version(name, found, source, edit, dedup, **options)
         assert destination is not None
         if is_taken:
-            self._check_absent(name, destination)
+            self.check_absent(name, destination)
         return self.begin_new(name, source, destination, **options)
 
     def again(self, identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
@@ -173,7 +175,17 @@ class BulkWriter(StagingWriter[StagedObject]):
         if self._mode == "hardlink":
             raise StoreError(self._name, f"OCFL forbids hard links (E090); use {option('copy_mode', 'auto')}")
 
-    def _check_absent(self, identifier: str, path: bytes) -> None:
+    def is_taken(self, path: bytes) -> bool:
+        """Return whether anything is at a path, where what an interrupted run has decided is finished.
+
+        :raises OSError: this cannot be determined
+        """
+        is_taken = not self.changes.is_free(path) or self._root.is_elsewhere(path)
+        if is_taken:
+            self.changes.recover(path)
+        return is_taken
+
+    def check_absent(self, identifier: str, path: bytes) -> None:
         """Check that the root has no object of this identifier, and that ``path`` is free.
 
         :raises ObjectError: of kind ``exists``, or as :meth:`StorageRoot.check_free`
@@ -309,7 +321,7 @@ class BulkWriter(StagingWriter[StagedObject]):
             return super()._each(function, items)
         from pressmark.buckets.requests import in_order  # slow to import
 
-        _ = self._elsewhere  # found once, not by each thread
+        self.find_elsewhere()
         # Objects in different directories of a bucket do not wait for each other.
         return in_order(function, items)
 
