@@ -23,6 +23,7 @@ from pressmark.buckets.bucket import (
     Page,
     Part,
 )
+from pressmark.buckets.listing import find_keys
 from pressmark.buckets.memory import MemoryBucket
 
 CONTENT = b"content of a key"
@@ -447,3 +448,42 @@ def test_counters(bucket: Bucket) -> None:
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(work, range(120)))
     assert (bucket.requests - before, bucket.sent, bucket.received) == (240, 12_000, 12_000)
+
+
+def test_finding_keys(bucket: Bucket) -> None:
+    """Keys that exist are found, by few requests, whatever sorts between them."""
+    there = [
+        b"a/b",
+        b"a/b/c",
+        b"a/b0",
+        b"a/bc",
+        b"a/d/1",
+        "a/d/\U0001f4d5".encode(),
+        b"a/d/zz",
+        b"a.x",
+        b"b",
+        b"a/e!",
+    ]
+    others = [b"a/m/%03d" % number for number in range(30)]
+    if not isinstance(bucket, MemoryBucket):  # where a key is a file, nothing is below it
+        there.remove(b"a/b/c")
+    for key in (*there, *others):
+        bucket.put(key, key)
+    missing = [b"a", b"a/", b"a/a", b"a/b/", b"a/b1", b"a/d", "a/d/\ue000".encode(), b"c", b"a/zz"]
+    for wanted in (there, [*there, *missing], missing, [], [b"b"], *([key] for key in (*there, *missing))):
+        before = bucket.requests
+        found = find_keys(bucket, wanted)
+        assert {key: one.size for key, one in found.items()} == {key: len(key) for key in there if key in wanted}
+        assert list(found) == sorted(found)
+        assert bucket.requests - before == bool(wanted)
+
+
+def test_finding_keys_far_apart() -> None:
+    """Keys between those that are wanted are not all listed."""
+    bucket = MemoryBucket()
+    for number in range(3_000):
+        bucket.put(b"x/%04d" % number, b"")
+    bucket.put(b"w", b"")
+    assert list(find_keys(bucket, [b"w", b"x/2999", b"x/1500/no", b"x/2998"])) == [b"w", b"x/2998", b"x/2999"]
+    assert bucket.requests == 3_001 + 3
+    assert find_keys(bucket, [b"x/2999"])[b"x/2999"].key == b"x/2999"

@@ -20,6 +20,7 @@ from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import MigrationError, PressmarkError, StoreError
 from pressmark.stores.ocfl.remote import prepared, preparing
 from pressmark.stores.ocfl.root import OcflRoot
+from stores.ocfl.unconditional_bucket import UnconditionalMemory
 
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
 FILES = {"a.txt": b"one", "deep/b.bin": bytes(range(256)), "empty": b""}
@@ -386,3 +387,98 @@ def test_copies_on_the_server(
         assert bucket.content.total() > 0
         assert contents(stores.OcflRoot("s3://other/there")) == expected
         assert stores.OcflRoot("s3://other/there").check(digests=True).errors == []
+
+
+@pytest.mark.parametrize("move", [False, True])
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl"])
+def test_the_requests_of_an_object(
+    tmp_path: Path, buckets: dict[str, CountingBucket], kind: str, move: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a plan and a run ask of the source grows by so many requests for each object."""
+    if kind == "pairtree" and move:
+        pytest.skip("read-only")
+    asked: list[Counter[str]] = []
+    for number in (10, 20):
+        buckets["books"] = bucket = new_bucket("books")
+        ids = [f"info:x/{one}" for one in range(10, 10 + number)]
+        if kind == "ocfl":
+            ocfl(ROOT, ids)
+        else:
+            store = stores.create("pairtree", tmp_path / f"source{number}")
+            for one in ids:
+                store.put(one, FILES)
+            for path, data in tree(tmp_path / f"source{number}").items():
+                bucket.put(f"root/{path}".encode(), data)
+        for phase in ("plan", "run"):
+            calls: Counter[str] = Counter()
+            asked.append(calls)
+            bucket.on_request = lambda call, _key, calls=calls: calls.update([call])  # type: ignore[misc]
+            if phase == "plan":
+                work = tmp_path / f"work{number}"
+                plan = migrate.plan(
+                    ROOT, str(tmp_path / f"there{number}"), to="ocfl", layout="0004", work=work, move=move
+                )
+            else:
+                assert migrate.run(plan, processes=False, workers=1).by_status == {"ok": number}
+    planned, run = ({call: n / 10 for call, n in (asked[2 + one] - asked[one]).items()} for one in (0, 1))
+    # Its inventory and all its keys; the others are of the walk.
+    assert planned["list"] < 2
+    if kind == "pairtree":  # its directory, and its keys before they are read and after
+        assert run == {"list": 3, "get": 3}
+    elif not move:  # its inventory for the algorithm, then each of its thirteen keys
+        assert run == {"list": 1, "get": 14}
+    else:
+        assert {call: n for call, n in run.items() if "done" not in call} == {
+            **{"list": 5, "get": 16, "put": 1, "head": 1, "delete": 4}
+        }
+
+
+@pytest.mark.parametrize("late", ["after the copy", "while it is removed"])
+@pytest.mark.parametrize("change", ["new key", "other content"])
+def test_a_source_that_changes(tmp_path: Path, buckets: dict[str, CountingBucket], change: str, late: str) -> None:
+    """A source that another program changes after it was copied is kept."""
+    ocfl(ROOT, IDS[:2])
+    bucket = buckets["books"]
+    content = next(key for key in bucket.keys if key.endswith(b"content/new"))
+    changed = content + b"er" if change == "new key" else content
+    top = content[: content.index(b"/v")]
+    there = buckets["other"] = new_bucket("other")
+    plan = migrate.plan(ROOT, "s3://other/there", to="ocfl", layout="0004", work=tmp_path / "work", move=True)
+
+    def interfere(call: str, key: bytes) -> None:
+        # The last key of an object in the destination; the look whether it is there, just before the source is removed.
+        is_copied = call == "put" and key.endswith(top.rpartition(b"/")[2] + b"/0=ocfl_object_1.1")
+        is_checked = call == "get" and key.endswith(top.rpartition(b"/")[2] + b"/inventory.json")
+        if is_checked if late == "while it is removed" else is_copied:
+            bucket.put_as_other(changed, b"changed")
+
+    there.on_request = interfere
+    run = migrate.run(plan, processes=False, workers=1)
+    assert (run.by_status, run.kept) == ({"ok": 2}, 1)
+    [row] = [row for row in run.rows() if row.error]
+    assert row.error == "source kept: changed after it was copied; migrate the object again"
+    assert len([key for key in bucket.keys if key.startswith(top)]) == 13 + (change == "new key")
+    assert len(list(stores.OcflRoot("s3://other/there").objects())) == 2
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_run_that_is_refused(tmp_path: Path, buckets: dict[str, CountingBucket], is_there: bool) -> None:
+    """A server that ignores conditions: nothing stays, and another plan takes the place of the first."""
+
+    class Lying(UnconditionalMemory, CountingBucket):
+        pass
+
+    buckets["books"] = bucket = Lying()
+    bucket.url = "s3://books"
+    source = ocfl(tmp_path / "source", IDS[:2])
+    if is_there:
+        stores.OcflRoot.create(ROOT, "0004", claims=True)
+    before = bucket.keys
+    how: dict[str, Any] = {"to": "ocfl", "layout": "0004", "work": tmp_path / "work"}
+    plan = migrate.plan(source.root, ROOT, **how)
+    for start in (migrate.run, migrate.resume):
+        with pytest.raises(MigrationError, match="the server ignores conditions"):
+            start(plan, processes=False)
+        assert (migrate.state(plan.work), bucket.keys) == ("planned", before)
+    run = migrated(source.root, ROOT, **how, destination_options={"claims": True})
+    assert run.by_status == {"ok": 2}

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import monotonic
 
-from pressmark.buckets.address import is_address
 from pressmark.jobs.chunks import Chunk, chunk_lines
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
@@ -46,7 +45,7 @@ class _Job(BringsLayouts, ABC):
 
     def roots(self) -> Iterable[str]:
         """Return the directories that every worker needs."""
-        return [path for path in (self.options.source, self.options.destination) if not is_address(path)]
+        return self.options.local_roots("source", "destination")
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Process the objects of a chunk.
@@ -103,7 +102,7 @@ class Verify(_Job):
 
     def roots(self) -> Iterable[str]:
         """Return the destination; the source may no longer exist."""
-        return [path for path in (self.options.destination,) if not is_address(path)]
+        return self.options.local_roots("destination")
 
     def _rows(self, entries: Iterator[Entry], on_object: _OnObject) -> Iterable[Entry]:
         from pressmark.migrate.transfer.places import each

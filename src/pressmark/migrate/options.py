@@ -18,7 +18,7 @@ from pressmark.option_names import option
 from pressmark.paths import PROFILES
 from pressmark.stores import Store
 from pressmark.stores.exceptions import store_errors
-from pressmark.stores.registry import detect_kind, store_class
+from pressmark.stores.registry import detect_kind, names_at, store_class
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
@@ -132,9 +132,18 @@ class Options:
         return cls(**{**fields, "algorithms": tuple(fields["algorithms"])})
 
     @property
-    def is_remote(self) -> bool:
-        """Whether the source or the destination is in object storage."""
-        return is_address(self.source) or is_address(self.destination)
+    def is_from_bucket(self) -> bool:
+        """Whether the source is in object storage."""
+        return is_address(self.source)
+
+    @property
+    def is_to_bucket(self) -> bool:
+        """Whether the destination is in object storage."""
+        return is_address(self.destination)
+
+    def local_roots(self, *sides: str) -> list[str]:
+        """Return the directories of source or destination, or of both, that are on a disk."""
+        return [path for path in (getattr(self, side) for side in sides) if not is_address(path)]
 
     @property
     def verbatim(self) -> bool:
@@ -146,7 +155,7 @@ class Options:
 
         :raises OSError: the source cannot be read
         """
-        if self.is_remote:
+        if self.is_from_bucket or self.is_to_bucket:
             return False
         return os.stat(self.source).st_dev == os.stat(nearest_existing(self.destination)).st_dev
 
@@ -232,10 +241,8 @@ class Options:
 
         :raises StoreError: the directory contains something other than a store of the kind
         """
-        if is_address(self.destination):
-            return self._is_in_bucket()
         try:
-            empty = not os.listdir(self.destination)
+            names = self._destination_names()
         except FileNotFoundError:
             return False
         except NotADirectoryError:
@@ -243,40 +250,33 @@ class Options:
         except OSError as error:
             what = f"cannot be read ({error.strerror}); run as a user with read access, or choose another destination"
             raise StoreError(self.destination, what) from error
-        if empty:
-            return False
+        if names <= store_class(self.to).unfinished_names:
+            return False  # a killed run may have been creating it; creation continues
+        if self.is_to_bucket:
+            return True  # opening it says what is there
         try:
             found = stores.kind_of(self.destination)
         except StoreError as error:
-            if self._is_unfinished():
-                return False  # a killed run was creating it; creation continues
             what = f"not empty, and not a store ({error.reason.partition(';')[0]})"
             raise StoreError(self.destination, f"{what}; choose another destination") from None
         if found != self.to:
             raise StoreError(self.destination, f"a store of kind {found}, not {self.to}; choose another destination")
         return True
 
-    def _is_in_bucket(self) -> bool:
-        """Return whether the address of the destination is that of a storage root; nothing may be below it.
+    def _destination_names(self) -> frozenset[bytes]:
+        """Return the names in the directory of the destination, or at its address.
 
-        :raises StoreError: something else is there, or cannot be read
+        :raises StoreError: it cannot be read, or stores of the kind cannot be in object storage
+        :raises OSError: the directory cannot be read
         """
-        from pressmark.buckets.address import open_bucket
-        from pressmark.buckets.probe import STAGING
-
+        path = os.fsencode(self.destination)
+        if not self.is_to_bucket:
+            return frozenset(os.listdir(path))
         if self.to != "ocfl":
             what = f"a store of kind {self.to} cannot be written in object storage"
             raise StoreError(self.destination, f"{what}; choose an OCFL storage root ({option('to', 'ocfl')})")
-        bucket, prefix = open_bucket(self.destination)
-        with store_errors(self.destination):
-            first = next((one for one in bucket.list(prefix, limit=100).keys if STAGING not in one.key), None)
-        names = {prefix + name for name in store_class(self.to).unfinished_names}
-        return first is not None and first.key not in names
-
-    def _is_unfinished(self) -> bool:
-        """Return whether the directory contains only files that are written while a store is created."""
-        unfinished_names: frozenset[bytes] = store_class(self.to).unfinished_names
-        return unfinished_names.issuperset(os.listdir(os.fsencode(self.destination)))
+        with store_errors(path):
+            return frozenset(names_at(path))
 
     def unknown(self) -> str | None:
         """Return the first unknown option of source or destination; :data:`None` if all are known."""
@@ -502,11 +502,11 @@ def _contradiction(options: Options) -> str | None:
     if mode == "rename" and not options.move:
         how = f"add {option('move', True)}, or use {option('copy_mode', 'auto')}"
         return f"rename removes the objects from the source; {how}"
-    if mode in _SHARING and options.is_remote:
+    if mode in _SHARING and (options.is_from_bucket or options.is_to_bucket):
         return f"object storage does not support {mode}; use {option('copy_mode', 'auto')}"
     if mode in _SHARING and not options.same_file_system():
         return f"{mode} works only within one file system; use {option('copy_mode', 'auto')}"
-    if options.verify == "stored" and not is_address(options.destination):
+    if options.verify == "stored" and not options.is_to_bucket:
         return f"a disk keeps no digests; use {option('verify', 'reread')}"
     if options.move and options.verify == "none" and not options.renames():
         return f"{option('move', True)} requires verification; use {option('verify', 'copy')}"

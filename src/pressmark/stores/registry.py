@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pressmark.stores.pairtree.pairtree_store import PairtreeStore
     from pressmark.stores.vitro.vitro_store import VitroStore
 
-__all__ = ["KINDS", "create", "detect_kind", "kind_of", "open", "store_class"]
+__all__ = ["KINDS", "create", "detect_kind", "kind_of", "names_at", "open", "store_class"]
 
 #: The kinds of stores: ``pairtree``, ``vitro``, ``ocfl``, ``bags``.
 KINDS = ("pairtree", "vitro", "ocfl", "bags")
@@ -89,8 +89,8 @@ def detect_kind(path: Path, keyword: str) -> str:
     )
 
 
-def _kind_at(address: bytes, keyword: str) -> str:
-    """Return the kind of the store at an address; if there is none, that of a storage root: opening it says so."""
+def names_at(address: bytes) -> list[bytes]:
+    """Return the names at an address, as those in a directory; of very many the first, and those that show a kind."""
     from pressmark.buckets.address import open_bucket
     from pressmark.buckets.remote_directory import RemoteDirectory
 
@@ -100,7 +100,12 @@ def _kind_at(address: bytes, keyword: str) -> str:
     if page.after is not None:  # a root with many objects, or a tree with many files beside it
         found = RemoteDirectory(bucket, prefix)
         names += [name for name in (b"pairtree_root", b"file_storage_root") if found.is_directory(name)]
-    if (kind := _only_kind(address, names, keyword)) is not None:
+    return [name for name in names if name]
+
+
+def _kind_at(address: bytes, keyword: str) -> str:
+    """Return the kind of the store at an address; if there is none, that of a storage root: opening it says so."""
+    if (kind := _only_kind(address, names_at(address), keyword)) is not None:
         return kind
     from pressmark.stores.bags.remote_walk import contains_bags
 

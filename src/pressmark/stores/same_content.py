@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from pressmark.buckets.address import is_address
+from pressmark.buckets.address import absolute
 from pressmark.errors import PressmarkError
 from pressmark.fixity.outcomes import Readable
 from pressmark.fs.names import decode_fs, encode_fs
@@ -35,6 +35,8 @@ def equal_object(
     source: ObjectSource,
     follow: bool,
     info: Mapping[str, str] | None = None,
+    *,
+    is_local: bool = True,
 ) -> StoreObject | None:
     """Return the record of an existing object that has the same files as a source, with equal digests; :data:`None` if
     the object is not equal, or this cannot be determined.
@@ -47,12 +49,13 @@ def equal_object(
     :param find: returns the object
     :param follow: follow symbolic links in the source
     :param info: elements that the bag-info.txt of a bag must contain
+    :param is_local: the store is on a disk
     """
     try:
         found = find()
         if info and not info.items() <= set(cast("BagObject", found).bag().info.elements):
             return None
-        if not _is_equal(root, kind, found, source, follow):
+        if not _is_equal(root, kind, found, source, follow, is_local):
             return None
         found.confirm()
     except (PressmarkError, OSError, ValueError, TypeError, AttributeError, RecursionError):
@@ -60,7 +63,7 @@ def equal_object(
     return _record(root, kind, found)
 
 
-def _is_equal(root: str, kind: str, found: StoredObject, source: ObjectSource, follow: bool) -> bool:
+def _is_equal(root: str, kind: str, found: StoredObject, source: ObjectSource, follow: bool, is_local: bool) -> bool:
     stored = dict(found.files())
     empty: list[bytes] = []
     # The target of a copy, which must not be in the source.
@@ -76,7 +79,6 @@ def _is_equal(root: str, kind: str, found: StoredObject, source: ObjectSource, f
     if kind in _HOLD_EMPTY and set(map(decode_fs, empty)) != {name for name, _path in found.empty_directories()}:
         return False
     # Sizes first: most objects that differ need not be read. In object storage, opening a file already costs a request.
-    is_local = not is_address(root)
     for name, content in files.items():
         if isinstance(content, bytes):
             status = os.stat(content)
@@ -112,7 +114,7 @@ def _digest(file: Readable) -> bytes:
 
 def _record(root: str, kind: str, found: StoredObject) -> StoreObject:
     """Return the record of an object."""
-    path = os.path.relpath(_directory(found), os.path.abspath(encode_fs(root)))
+    path = os.path.relpath(_directory(found), encode_fs(absolute(root)))
     encapsulation = None
     if kind == "pairtree" and found.is_directory:
         path, name = os.path.split(path)

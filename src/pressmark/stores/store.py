@@ -18,6 +18,7 @@ from pressmark.stores.objects import CopyMode, Digests, ObjectSource, RecordedFi
 from pressmark.stores.store_change import ChangedStore, Removal
 
 if TYPE_CHECKING:
+    from pressmark.buckets.bucket import Bucket
     from pressmark.stores.ingest import Ingest, IngestResult, Selected
     from pressmark.stores.staging_writer import StagingWriter
     from pressmark.stores.stored_object import StoredObject
@@ -29,6 +30,7 @@ class Store(ChangedStore):
     """Objects by identifier, in a directory.
 
     :ivar layout: maps identifiers to paths; :data:`None` if unknown
+    :ivar bucket: the bucket that contains the store; :data:`None` for a store on a disk
     """
 
     #: The name of the kind, as for :func:`pressmark.stores.open` and ``--kind``.
@@ -36,6 +38,7 @@ class Store(ChangedStore):
     #: The names in the store's directory while the store is created, before it is recognized as a store.
     unfinished_names: ClassVar[frozenset[bytes]]
     layout: Layout | None
+    bucket: Bucket | None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.root!r}>"
@@ -237,7 +240,8 @@ class Store(ChangedStore):
         find = partial(self.get, identifier)
         found = None
         if error.kind == "exists":
-            found = equal_object(self.root, self.kind, find, source, links == "follow", info)
+            follow = links == "follow"
+            found = equal_object(self.root, self.kind, find, source, follow, info, is_local=self.bucket is None)
         if found is None:
             raise error
         return found

@@ -510,7 +510,7 @@ def test_damage_in_the_destination(
     read = reading.read_target
 
     def read_damaged(store: stores.Store, entry: Any, thorough: bool) -> Any:
-        path = max((path for _name, path in reading.target_files(store, entry)), key=os.path.getsize)
+        path = max((path for _name, path in reading.locate_target(store, entry).files()), key=os.path.getsize)
         data = Path(os.fsdecode(path)).read_bytes()
         os.unlink(path)
         if damage == "changed":

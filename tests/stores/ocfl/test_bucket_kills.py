@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from time import time
 from typing import Any
@@ -17,7 +18,7 @@ from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.reports import Report
-from pressmark.stores.ocfl.remote import preparing
+from pressmark.stores.ocfl.remote import preparing, remote_changes
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
@@ -331,6 +332,58 @@ def test_a_removal_that_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (repaired.ok, repaired.steps) == (True, [])
     assert seen(bucket) == OLD
     assert [key for key in bucket.keys if b"pressmark-staging" in key] == []
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_removal_in_parts(is_reversed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request removes several keys one by one: whichever are left, no run takes them for an object."""
+    whole = {**OLD, "a.txt": b"newer", "b.txt": b"b"}
+    for number in range(20):
+        bucket = new_bucket(OLD)
+        open_root(bucket).update(ID, add={"a.txt": b"newer"}, created=CREATED)
+        open_root(bucket).update(ID, add={"b.txt": b"b"}, created=CREATED)
+        remove, left = bucket.delete, number
+
+        def remove_some(keys: Sequence[bytes], *, token: str | None = None, remove: Any = remove) -> None:
+            nonlocal left
+            some = sorted(keys, reverse=is_reversed)[: left if b"probe-" not in keys[0] else None]
+            remove(some, token=token)
+            left -= len(some) if b"probe-" not in keys[0] else 0
+            if len(some) < len(keys):
+                raise Killed
+
+        monkeypatch.setattr(bucket, "delete", remove_some)
+        try:
+            open_root(bucket).delete(ID)
+        except Killed:
+            monkeypatch.setattr(bucket, "delete", remove)
+        else:
+            break
+        assert seen(bucket) == (None if number else whole), number
+        if number and any(b"/v" in key for key in bucket.keys):
+            with pytest.raises(ObjectError, match="another run is removing the object"):
+                open_root(bucket).put(ID, NEW)
+        monkeypatch.setitem(LATE, "by", DAYS)
+        open_root(bucket).repair()
+        monkeypatch.setitem(LATE, "by", 0.0)
+        assert seen(bucket) == (None if number else whole), number
+        assert len(bucket.keys) == 2 or not number, (number, list(bucket.keys))
+    assert number > 12
+
+
+def test_a_long_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its note is written again before others take the run for killed, and not more often."""
+    for pause, notes in ((0, 1), (remote_changes.ALIVE / 2, 3)):
+        bucket = new_bucket(OLD)
+        written: list[bytes] = []
+
+        def note(call: str, key: bytes, written: list[bytes] = written) -> None:
+            written += [key] if call == "put" and b"/removals/" in key else []
+
+        bucket.on_request = note
+        monkeypatch.setattr(remote_changes, "monotonic", count(0, pause).__next__)
+        open_root(bucket).delete(ID)
+        assert len(written) == notes
 
 
 def test_a_server_that_ignores_the_condition_of_uploads(tmp_path: Path) -> None:

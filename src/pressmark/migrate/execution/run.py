@@ -16,7 +16,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from pressmark import jobs
-from pressmark.buckets.address import is_address
 from pressmark.errors import JobError, MigrationError, StoreError, quoted_path
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
@@ -37,6 +36,7 @@ from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_
 from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, REMOVAL, ROWS, state
 from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import ProgressEvent
+from pressmark.stores.exceptions import store_errors
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
@@ -130,11 +130,18 @@ def _run(plan: Plan, driver: Driver) -> Run:
         for name, digest in ((ENTRIES, plan.sha256), (KNOWN, plan.known_sha256)):
             if sha256_of(os.path.join(plan.work, name)) != digest:
                 raise JobError(plan.work, f"{name} changed after planning; plan the migration in another work folder")
-        if not os.path.exists(os.path.join(plan.work, BEGUN)):
-            write_record(os.path.join(plan.work, BEGUN), {"at": utc_now(), "pid": os.getpid()})
+        begun = os.path.join(plan.work, BEGUN)
+        is_first = not os.path.exists(begun)
+        if is_first:
+            write_record(begun, {"at": utc_now(), "pid": os.getpid()})
         try:
-            plan.options.create_destination()
+            store = plan.options.create_destination()
+            if is_first and store.bucket is not None:
+                with store_errors(store.root), store._run_directory():  # finds out whether the server is fit
+                    pass
         except StoreError as error:
+            if is_first:
+                os.unlink(begun)  # another plan may take its place
             raise _refused(plan, f"the destination: {error}") from error
         before = work.summary()
         summary = driver.drive(job, work, "run", plan)
@@ -218,7 +225,7 @@ def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
 
 def _prune_source(plan: Plan) -> int:
     """Remove empty directories of the source above migrated objects, and return their number."""
-    if is_address(plan.options.source):
+    if plan.options.is_from_bucket:
         return 0
     root = os.fsencode(plan.options.source)
     tree = TREES.get(plan.options.source_kind, b"")

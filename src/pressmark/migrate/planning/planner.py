@@ -36,7 +36,6 @@ from pressmark.migrate.planning.conflicts import (
 from pressmark.migrate.planning.plan import Plan, write_record
 from pressmark.migrate.planning.source import Measure, SourceObjects, measure
 from pressmark.migrate.planning.targets import TargetPath, Targets, lack_of_space, mode_of, request_count
-from pressmark.migrate.transfer.places import place_of
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, state, work_folder
 from pressmark.option_names import option
 from pressmark.paths import PathIndex
@@ -354,7 +353,7 @@ class _Planning:
         self._source = SourceObjects(options, self._store, folder, threads, self.conflicts, resources)
         self._targets = Targets(options)
         self.names = NameRules(options)
-        count = max(threads, REQUESTS) if place_of(self._store).is_remote else threads
+        count = max(threads, REQUESTS) if self._store.bucket is not None else threads
         self._pool = resources.enter_context(Threads(count, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
@@ -544,7 +543,7 @@ class _Planning:
 
     def check_space(self, mode: str, check: bool) -> None:
         """Compare the space and inodes that the plan needs with those of the destination's file system."""
-        if mode == "rename" or is_address(self._options.destination):
+        if mode == "rename" or self._options.is_to_bucket:
             return
         totals = self.totals
         files, directories = (0, 1) if self._options.verbatim else _ADDED[self._options.to]

@@ -253,7 +253,7 @@ class Measure(NamedTuple):
 
 def measure(store: Store, records: Sequence[StoreObject], options: Options) -> Iterator[tuple[Measure, list[str]]]:
     """Yield the size of each object, and the names of the files that the destination receives."""
-    if place_of(store).is_remote:
+    if store.bucket is not None:
         yield from (_measure_files(store, record, options) for record in records)
         return
     remaining = iter(records)

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from pressmark.buckets.address import is_address
 from pressmark.errors import BagError, IdentifierError, quoted
 from pressmark.fixity.copying import copy_files
 from pressmark.fs.names import encode_fs, is_utf8
@@ -202,11 +201,11 @@ def request_count(options: Options, objects: int, files: int) -> int:
     :param files: number of files that are copied
     """
     of_objects = of_files = 0
-    if is_address(options.destination):
+    if options.is_to_bucket:
         of_objects, of_files = (5 if options.verbatim else 9), 1
         if options.verify in ("reread", "stored"):
             of_objects, of_files = of_objects + 3, of_files + 1
-    if is_address(options.source):
+    if options.is_from_bucket:
         of_source = 2 if options.verbatim else 6 if options.source_kind == "ocfl" else 3
         of_objects, of_files = of_objects + of_source + (13 if options.move else 0), of_files + 1
     return of_objects * objects + of_files * files

@@ -19,7 +19,7 @@ from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction, Storing
-from pressmark.migrate.transfer.places import each, place_of
+from pressmark.migrate.transfer.places import each
 from pressmark.migrate.transfer.reading import (
     bag_directory,
     compare_stored,
@@ -121,7 +121,7 @@ class Transfer:
             for batch in self._batches(entries):
                 items += self._transfer(batch)
                 self._finish_batch()
-            if can_flush_filesystem() and not place_of(self._destination).is_remote:
+            if can_flush_filesystem() and self._destination.bucket is None:
                 with store_errors(self._destination.root):
                     flush_filesystem(os.fsencode(self._destination.root))
             if self._options.verify in ("reread", "stored"):

@@ -180,13 +180,12 @@ class _InBucket:
 
 def place_of(store: Store) -> Place:
     """Return the place of the files of a store's objects."""
-    bucket = getattr(store, "bucket", None)
-    return DISK if bucket is None else _InBucket(bucket)
+    return DISK if store.bucket is None else _InBucket(store.bucket)
 
 
 def each(function: Callable[[_Item], _Result], items: Iterable[_Item], *where: Store) -> Iterator[_Result]:
     """Call a function with each item, and yield the results in order; with a store in a bucket, several at a time."""
-    if not any(place_of(store).is_remote for store in where):
+    if all(store.bucket is None for store in where):
         return map(function, items)
     from pressmark.buckets.requests import in_order  # slow to import
 

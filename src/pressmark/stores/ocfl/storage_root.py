@@ -46,7 +46,6 @@ from pressmark.stores.store import Store
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
-    from pressmark.buckets.bucket import Bucket
     from pressmark.stores.ocfl.differences import Changes as Differences
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
@@ -160,6 +159,7 @@ class StorageRoot(Store):
         self.root = os.fsdecode(self._root)
         _check_class(self._root, content_class)
         self.storage = storage or storage_at(self._root, content_class, claims, single_writer)
+        self.bucket = getattr(self.storage, "bucket", None)
         content_paths = _checked_options(self._root, algorithm, user, content_paths)
         layout = as_layout(layout)
         self.layout = layout
@@ -178,12 +178,6 @@ class StorageRoot(Store):
         # What a bucket has accepted is stored.
         self.durable = durable and isinstance(self.storage, LocalStorage)
         self.first_objects: FirstObjects = FirstObjects(self._first_objects, _is_misplaced)
-
-    @property
-    def bucket(self) -> Bucket | None:
-        """The bucket that contains the root; :data:`None` for a root on a disk."""
-        bucket: Bucket | None = getattr(self.storage, "bucket", None)
-        return bucket
 
     @classmethod
     def create(
