@@ -16,6 +16,7 @@ from pressmark.buckets.listing import listed, pages
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
+from pressmark.threads import require_use
 
 __all__ = ["RemoteDirectory"]
 

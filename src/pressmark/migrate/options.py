@@ -230,6 +230,9 @@ class Options:
             why = self.difference(store)
             if why is not None:
                 raise StoreError(self.destination, why)
+            if self.is_to_bucket:
+                with store_errors(self.destination), store._run_directory():
+                    pass  # the server is fit
             return store
         options = {key: value for key, value in self.destination_options.items() if key in _CREATION[self.to]}
         layout = self.destination_layout()

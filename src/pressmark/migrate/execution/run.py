@@ -36,7 +36,6 @@ from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_
 from pressmark.migrate.workdir import BEGUN, COPIED, ENTRIES, FINISHED, KNOWN, REMOVAL, ROWS, state
 from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import ProgressEvent
-from pressmark.stores.exceptions import store_errors
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
@@ -135,10 +134,7 @@ def _run(plan: Plan, driver: Driver) -> Run:
         if is_first:
             write_record(begun, {"at": utc_now(), "pid": os.getpid()})
         try:
-            store = plan.options.create_destination()
-            if is_first and store.bucket is not None:
-                with store_errors(store.root), store._run_directory():  # finds out whether the server is fit
-                    pass
+            plan.options.create_destination()
         except StoreError as error:
             if is_first:
                 os.unlink(begun)  # another plan may take its place

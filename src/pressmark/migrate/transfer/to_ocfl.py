@@ -17,7 +17,7 @@ from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction, Storing
 from pressmark.migrate.transfer.places import read_files
 from pressmark.migrate.transfer.reading import locate_target
-from pressmark.stores.exceptions import object_errors
+from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ocfl.root import OcflRoot
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ class BulkDirection(Direction):
         self._base = os.fsencode(absolute(self.destination.root))
 
     def prepare(self, entries: Sequence[Entry]) -> None:
-        self.writer.find_elsewhere()
         identifiers = [entry.id for entry in entries]
-        self.paths = dict(zip(identifiers, self.destination.paths_for(identifiers), strict=True))
+        with store_errors(self.destination.root):
+            self.writer.find_elsewhere()
+            self.paths = dict(zip(identifiers, self.writer.look_up(identifiers), strict=True))
 
     def check_free(self, entry: Entry) -> None:
         """Check the path of an object before anything is written; an empty directory there is allowed.

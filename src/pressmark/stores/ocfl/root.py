@@ -21,7 +21,6 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pressmark.buckets.address import is_address
 from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import encode_fs
@@ -351,7 +350,7 @@ class OcflRoot(StorageRoot):
 
         :raises StoreError: it is not in object storage, or the report cannot be read
         """
-        if not is_address(self.root):
+        if self.bucket is None:
             self._reads_digests(digests, report)
             return None
         if not digests and report is None:

@@ -96,7 +96,11 @@ class BulkWriter(StagingWriter[StagedObject]):
     def _destinations(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
         if self._root.layout is None:
             return super()._destinations(objects)
-        paths = self._root.paths_for([_text(identifier) for identifier, _source in objects])
+        return self.look_up([_text(identifier) for identifier, _source in objects])
+
+    def look_up(self, identifiers: Sequence[str]) -> list[bytes | None]:
+        """Return the paths of new objects, :data:`None` where one has none, after a look at what is there."""
+        paths = self._root.paths_for(identifiers)
         self.changes.look_up([path for path in paths if path])
         return paths
 
