@@ -23,6 +23,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Memory
         store.put(f"id:{number}x", {"f +.txt": b"data %d" % number})
     if isinstance(store, PairtreeStore):
         store.put("fixed", {"a/b": b"1", "a/c": b"2", "d": b"3"}, encapsulation="thingy")
+        write(path / "pairtree_root", {"fi/xe/d/thingy/deep/none": None, "sp/li/t/two/none": None})
         write(path / "pairtree_root", {"sp/li/t/one": b"1", "sp/li/t/two/three": b"3", "ba/re/file": b"4"})
     bucket = MemoryBucket()
     assert fill(bucket, path)

@@ -32,6 +32,7 @@ from pressmark.stores.problems import problem
 __all__ = [
     "TOGETHER",
     "Copier",
+    "EmptyDirectory",
     "SourceCopy",
     "SourceEntry",
     "Task",
@@ -49,8 +50,13 @@ __all__ = [
     "source_tree",
 ]
 
+
+class EmptyDirectory:
+    """An empty directory in a mapping, of a place without directories."""
+
+
 # A source, whose mapping may have str as paths too: these are ours.
-AnySource = ObjectSource | Mapping[str, SourcePath | Data] | bytes
+AnySource = ObjectSource | Mapping[str, SourcePath | Data | EmptyDirectory] | bytes
 # Of directories that are listed many at a time: larger ones are walked while they are copied.
 _LISTED = Wanted(content="none", entries=256)
 # Bytes of the sources that are copied together, at most: so that the first objects are published soon.
@@ -96,6 +102,8 @@ def check_source(source: object) -> None:
     for name, content in source.items():
         if not isinstance(name, str):
             raise SourceTypeError(f"the file name {name!r} is of type {type(name).__name__}; specify a str")
+        if isinstance(content, EmptyDirectory):
+            continue
         if not is_content(content):
             if isinstance(content, str):
                 what = f"{quoted_path(name)}: a str, which is neither content nor surely a path"
@@ -209,6 +217,9 @@ def _entries_of(
     """Yield the entries of one item of a source: see :func:`source_tree`."""
     if is_content(content):
         yield SourceEntry(inside, Content(content, inside))
+        return
+    if isinstance(content, EmptyDirectory):
+        yield SourceEntry(inside, None, True)
         return
     top = real_path(os.fsencode(content))
     for name, path, entries in source_tree(top, inside, target, follow, alone=alone, deepest=deepest):

@@ -12,6 +12,7 @@ from pressmark.errors import FileError
 from pressmark.fixity import hash_file
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests
 from pressmark.stores import Store
+from pressmark.stores.object_sources import EmptyDirectory
 from pressmark.stores.stored_object import status_of
 
 if TYPE_CHECKING:
@@ -152,6 +153,9 @@ class _InBucket:
     def source(self, path: bytes, size: int | None = None) -> Any:
         from pressmark.buckets.remote_content import RemoteContent
 
+        # A key that ends with a slash stands for an empty directory.
+        if path.endswith(b"/"):
+            return EmptyDirectory()
         return RemoteContent(self._bucket, self._key(path), size)
 
     def hash(self, files: Iterable[tuple[str, bytes]], algorithms: tuple[str, ...]) -> dict[str, dict[str, str]]:
