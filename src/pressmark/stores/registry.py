@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pressmark.buckets.address import is_address
@@ -24,6 +25,8 @@ __all__ = ["KINDS", "create", "detect_kind", "kind_of", "names_at", "open", "sto
 
 #: The kinds of stores: ``pairtree``, ``vitro``, ``ocfl``, ``bags``.
 KINDS = ("pairtree", "vitro", "ocfl", "bags")
+# Names that one request lists.
+_PAGE = 1000
 
 
 def store_class(kind: str) -> type[Any]:
@@ -94,11 +97,9 @@ def names_at(address: bytes) -> list[bytes]:
     from pressmark.buckets.address import open_bucket
     from pressmark.buckets.remote_directory import RemoteDirectory
 
-    bucket, prefix = open_bucket(address)
-    page = bucket.list(prefix, delimiter=True)
-    names = [one.key[len(prefix) :] for one in page.keys] + [one[len(prefix) : -1] for one in page.directories]
-    if page.after is not None:  # a root with many objects, or a tree with many files beside it
-        found = RemoteDirectory(bucket, prefix)
+    found = RemoteDirectory(*open_bucket(address))
+    names = [entry.name for entry in islice(found.entries(b""), _PAGE)]
+    if len(names) == _PAGE:  # a root with many objects, or a tree with many files beside it
         names += [name for name in (b"pairtree_root", b"file_storage_root") if found.is_directory(name)]
     return [name for name in names if name]
 

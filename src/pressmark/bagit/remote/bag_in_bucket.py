@@ -30,6 +30,7 @@ from pressmark.errors import BagError, StoreError
 from pressmark.fixity.hasher import CHANGED, transfer_content
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Outcome
 from pressmark.fs.names import NAME_MAX
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import ProgressEvent
 
 __all__ = ["BagInBucket", "BaseInBucket", "bucket_errors", "is_key", "open_base", "open_tree"]
@@ -97,11 +98,10 @@ def open_base(address: bytes) -> Iterator[BaseInBucket]:
     with bucket_errors(address):
         bucket, key = find_key(address)
         prefix = key and key + b"/"
-        entries = RemoteDirectory(bucket, prefix).entries(b"")
-        names = [one.name + b"/" if one.kind == "directory" else one.name for one in entries]
-    if not names:
+        entries = list(RemoteDirectory(bucket, prefix).entries(b""))
+    if not entries:
         raise BagError(address, "nothing found; specify the address of a bag")
-    yield BaseInBucket(address, bucket, prefix, names)
+    yield BaseInBucket(address, bucket, prefix, entries)
 
 
 def _fill(table: MemberTable, bucket: Bucket, prefix: bytes, report_problems: ReportProblems) -> bool:
@@ -138,23 +138,22 @@ class BaseInBucket:
 
     :param path: its address
     :param prefix: the beginning of the keys
-    :param files: names of the files in the base directory, and of directories with a slash at their end
+    :param entries: of the base directory
     """
 
-    def __init__(self, path: bytes, bucket: Bucket, prefix: bytes, files: Iterable[bytes]) -> None:
+    def __init__(self, path: bytes, bucket: Bucket, prefix: bytes, entries: Iterable[DirectoryEntry]) -> None:
         self.path = path
         self._bucket = bucket
         self._prefix = prefix
-        self._names = frozenset(files)
+        self._kinds = {one.name: one.kind for one in sorted(entries)}
 
     def names(self) -> Iterator[bytes]:
         """Yield the names in the base directory."""
-        return (name.removesuffix(b"/") for name in self._names)
+        return iter(self._kinds)
 
     def resolve(self, path: bytes) -> ResolvedPath:
         """Return what a path in the base directory is."""
-        kind = "file" if path in self._names else "directory" if path + b"/" in self._names else "dangling"
-        return ResolvedPath(kind, path)
+        return ResolvedPath(self._kinds.get(path, "dangling"), path)
 
     def open(self, path: bytes) -> BinaryIO:
         """Open a copy of a tag file.

@@ -103,10 +103,9 @@ class RemoteBagWalk(BagWalk):
         return [item]
 
     def _bag(self, path: bytes, entries: Sequence[DirectoryEntry]) -> Iterator[StoreObject | Problem]:
-        names = [one.name + b"/" if one.kind == "directory" else one.name for one in entries]
         prefix = self._prefix + path + b"/"
         problems: list[Problem] = []
-        bag, _ = read_tag_files(BaseInBucket(os.path.join(self.base, path), self._bucket, prefix, names), problems)
+        bag, _ = read_tag_files(BaseInBucket(os.path.join(self.base, path), self._bucket, prefix, entries), problems)
         identifier: str | None = None
         more: list[Problem] = []
         if not any(one.kind == "file-unreadable" for one in problems) or self._path_gives_identifier(path):
