@@ -340,6 +340,7 @@ def test_a_kill_at_every_request(tmp_path: Path, buckets: dict[str, CountingBuck
         (ROOT, "disk", {"to": "pairtree"}),
         (ROOT, "disk", {"move": True}),
         (ROOT, "s3://other", {"verify": "reread"}),
+        (ROOT, "s3://other", {"move": True}),
     ],
 )
 def test_the_number_of_requests(

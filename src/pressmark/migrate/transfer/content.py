@@ -94,9 +94,7 @@ class Content(NamedTuple):
         :raises OSError: a file does not exist
         """
         paths = [path for _name, path in self.files]
-        if self.listed.keys() >= set(paths):
-            return [self.listed[path] for path in paths]
-        return self.place.statuses(paths)
+        return [self.listed[path] for path in paths] if self.listed else self.place.statuses(paths)
 
 
 def empty_text(names: Sequence[bytes]) -> str:

@@ -76,13 +76,7 @@ class OcflToOcfl(BulkDirection):
             what = f"its inventories contain the identifier {entry.source_id!r}, which cannot be changed"
             raise TransferError("refused_name", "id-in-inventory", f"{what}; omit it from the map")
         self.check_free(entry)
-        path = self.source_path(entry)
-        content: Content | None = None
-        if self.target_names is not None or (
-            not self.renames and (self.options.move or self.source.bucket is not None)
-        ):
-            content = all_files(self.source, entry.source_id, entry.source)
-            self.check_names(entry, content.files)
+        source = self._tree(entry)
         if self.renames:
             with object_errors(self.source.root, entry.source_id):
                 try:
@@ -91,9 +85,9 @@ class OcflToOcfl(BulkDirection):
                     self._inventory(entry)  # an object that is gone is not invalid
                     raise
             entry.mode = "rename"
-            self.writer.adopt(entry.id, path, self.paths.get(entry.id))
+            self.writer.adopt(entry.id, self.source_path(entry), self.paths.get(entry.id))
         else:
-            yield from self._copy(entry, path, content)
+            yield from self._copy(entry, source)
         self.items[entry.id] = entry
         return False
 
@@ -162,13 +156,19 @@ class OcflToOcfl(BulkDirection):
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
 
-    def _copy(self, entry: Entry, path: bytes, content: Content | None) -> Iterator[Staged]:
-        """Copy an object aside, and compare all copied files with its inventories.
-
-        :param content: its files, if they were listed
-        """
-        if content is not None:
+    def _tree(self, entry: Entry) -> AnySource:
+        """Return an object as the source of a copy, after a look at its names and its state where that is needed."""
+        path, is_on_disk = self.source_path(entry), self.source.bucket is None
+        if self.target_names is None and (self.renames or (is_on_disk and not self.options.move)):
+            return path
+        content = all_files(self.source, entry.source_id, entry.source)
+        self.check_names(entry, content.files)
+        if not self.renames:
             self.record_entries(entry, content)
+        return path if is_on_disk else content.by_name()
+
+    def _copy(self, entry: Entry, source: AnySource) -> Iterator[Staged]:
+        """Copy an object aside, and compare all copied files with its inventories."""
         room = self.writer.new_directory(encode_fs(entry.target))
         digests: dict[str, dict[str, str]] = {}
 
@@ -178,7 +178,6 @@ class OcflToOcfl(BulkDirection):
         try:
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry)
-            source: AnySource = path if content is None or self.source.bucket is None else content.by_name()
             copy = SourceCopy(source, room, "refuse", algorithms=algorithms, on_file=note)
             yield Staged(entry.id, encode_fs(entry.target), room, copy)
             entry.files, entry.bytes = copy.files, copy.size
