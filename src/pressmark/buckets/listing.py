@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pressmark.buckets.bucket import Bucket, KeyStatus, ListedKey, Page, utf8_text
 from pressmark.threads import require_use
 
-__all__ = ["find_keys", "listed", "pages", "status_of_key"]
+__all__ = ["find_keys", "key_before", "listed", "pages", "status_of_key"]
 
 
 def pages(
@@ -49,13 +49,13 @@ def find_keys(bucket: Bucket, keys: Collection[bytes]) -> dict[bytes, ListedKey]
     at = 0
     while at < len(wanted):
         require_use()
-        page = bucket.list(prefix, after=_before(wanted[at]), limit=1 if at == len(wanted) - 1 else 1000)
+        page = bucket.list(prefix, after=key_before(wanted[at]), limit=1 if at == len(wanted) - 1 else 1000)
         found.update((one.key, one) for one in page.keys if one.key in found)
         at = bisect_right(wanted, page.after or wanted[-1], at + 1)
     return {key: one for key, one in found.items() if one is not None}
 
 
-def _before(key: bytes) -> bytes:
+def key_before(key: bytes) -> bytes:
     """Return what sorts before a key, and after the keys before it that exist."""
     text = utf8_text(key)
     last = ord(text[-1]) - 1 if text else 0

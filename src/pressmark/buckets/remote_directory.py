@@ -12,9 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from pressmark.buckets.bucket import Bucket, ListedKey
-from pressmark.buckets.listing import listed, pages
+from pressmark.buckets.listing import key_before, listed, pages
 from pressmark.buckets.remote_file import RemoteFile
-from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.threads import require_use
 
@@ -87,8 +86,7 @@ class RemoteDirectory:
         done = NEIGHBOURS
         while done >= NEIGHBOURS and len(left) >= NEIGHBOURS:
             require_use()
-            before = encode_fs(decode_fs(left[0])[:-1])  # a file with this path would be after it
-            page = self.bucket.list(self.prefix, after=self.prefix + before)
+            page = self.bucket.list(self.prefix, after=key_before(self.prefix + left[0]))
             keys = [one.key[len(self.prefix) :] for one in page.keys]
             done = 0
             for path in left:

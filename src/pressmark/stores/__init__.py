@@ -18,6 +18,8 @@ from pressmark.stores.problems import KINDS as PROBLEM_KINDS  # noqa: F401 - pub
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder as BagFolder
+    from pressmark.stores.comparing.object_pairs import Difference as Difference
+    from pressmark.stores.comparing.store_comparison import StoreComparison as StoreComparison, compare as compare
     from pressmark.stores.ingest import Ingest as Ingest, IngestError as IngestError, IngestResult as IngestResult
     from pressmark.stores.job import CheckStore as CheckStore
     from pressmark.stores.objects import (
@@ -46,6 +48,8 @@ __all__, __getattr__, __dir__ = face(
     __name__,
     {
         ".bags.bag_folder": "BagFolder",
+        ".comparing.object_pairs": "Difference",
+        ".comparing.store_comparison": "StoreComparison compare",
         ".ingest": "Ingest IngestError IngestResult",
         ".job": "CheckStore",
         ".repairing.mending": "mend",

@@ -18,6 +18,7 @@ COMMANDS = {
     "get": "pressmark.cli.store.get:get_command",
     "cat": "pressmark.cli.store.cat:cat_command",
     "log": "pressmark.cli.store.log:log_command",
+    "compare": "pressmark.cli.store.compare:compare_command",
     "diff": "pressmark.cli.store.diff:diff_command",
     "declare": "pressmark.cli.store.declare:declare_command",
     "rm": "pressmark.cli.store.rm:rm_command",

@@ -29,6 +29,7 @@ __all__ = [
     "CREATED",
     "IDENTIFIER",
     "IDENTIFIERS",
+    "IGNORE",
     "JSON",
     "LAYOUT",
     "LINKS",
@@ -110,7 +111,7 @@ _KIND = click.option(
     type=click.Choice(stores.KINDS),
     help="Kind of STORE (default: detected).",
 )
-_IGNORE = click.option(
+IGNORE = click.option(
     "--ignore",
     metavar="GLOB",
     multiple=True,
@@ -123,7 +124,7 @@ def store_options(function: Function) -> Function:
     """Add the options for opening STORE; :func:`open_store` takes their values, except those for the server of an
     address.
     """
-    for option in (PROGRESS, _IGNORE, IDENTIFIERS, LAYOUT, _KIND):
+    for option in (PROGRESS, IGNORE, IDENTIFIERS, LAYOUT, _KIND):
         function = option(function)
     return bucket_options(function)
 
