@@ -15,7 +15,17 @@ from pressmark.stores.stored_object import RecordedDigest, StoredObject
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_object import BagObject
 
-__all__ = ["Difference", "FilePair", "Files", "files_of", "is_whole_bag", "matched", "size_differences", "sizes_of"]
+__all__ = [
+    "Difference",
+    "FilePair",
+    "Files",
+    "digest_reason",
+    "files_of",
+    "is_whole_bag",
+    "matched",
+    "size_differences",
+    "sizes_of",
+]
 
 _DECLARATION, _PAYLOAD = "bagit.txt", "data/"
 

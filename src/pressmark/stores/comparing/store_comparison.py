@@ -79,7 +79,7 @@ class StoreComparison:
         self._progress = progress
         objects = ("equal", "different", "only_here", "only_there", "unreadable")
         self._objects = 0
-        self.counts = dict.fromkeys((*objects, "digests", "content", "sizes"), 0)
+        self.counts: dict[str, int] = dict.fromkeys((*objects, "digests", "content", "sizes"), 0)
 
     @property
     def ok(self) -> bool:
@@ -207,7 +207,7 @@ def compare(
     of the bag. Empty directories are not compared: not every kind of store has them.
 
     >>> from pressmark import stores
-    >>> one, other = stores.create("one", "pairtree"), stores.create("other", "pairtree")
+    >>> one, other = stores.create("pairtree", "one"), stores.create("pairtree", "other")
     >>> one.put("ark:/13030/xt12t3", {"page.txt": b"page 1"}).id
     'ark:/13030/xt12t3'
     >>> [(found.kind, found.id) for found in stores.compare(one, other)]
