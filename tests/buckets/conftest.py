@@ -17,6 +17,9 @@ from pressmark.buckets.memory import MemoryBucket
 from .proxy import Proxy, run_proxy
 from .servers import CREDENTIALS, versitygw
 
+# A failed assertion of the helper shows its values, too.
+pytest.register_assert_rewrite(f"{__package__}.killed_writers")
+
 NUMBERS = count(1)
 
 if TYPE_CHECKING:

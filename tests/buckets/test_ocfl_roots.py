@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
-import subprocess
-import sys
 import threading
-import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,86 +16,26 @@ from pressmark.errors import ObjectError
 from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.root import OcflRoot
 
-USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
-IDS = [f"info:x/{number}" for number in range(6)]
-
-WRITER = """\
-import os, random, sys
-from pressmark import stores
-from pressmark.errors import ObjectError
-
-address, writer, seed = sys.argv[1:]
-chance = random.Random(seed)
-root = stores.OcflRoot(address, user={"name": writer})
-number = 0
-while True:
-    number += 1
-    one = f"info:x/{chance.randrange(6)}"
-    name = f"{writer}-{seed}-{number}"
-    try:
-        root.update(one, add={"n": name.encode(), name: os.urandom(chance.choice([10, 3000]))})
-        print("done", one, flush=True)
-    except ObjectError as error:
-        print(error.kind, one, error, flush=True)
-"""
-
-
-def errors(root: OcflRoot) -> list[Any]:
-    return [one for one in root.check(digests=True).problems if one.severity == "error"]
+from .killed_writers import ROOT, USER, check_killed_writers, errors
 
 
 def test_killed_writers(folder: Path, request: pytest.FixtureRequest) -> None:
-    """No update that was reported as done is lost, whoever is killed; a repair leaves no problem."""
-    root = OcflRoot.create("s3://books/root", "0003", user=USER)
-    for one in IDS:
-        root.put(one, {"n": b"0"})
-    outputs = [folder.parent / f"writer{number}" for number in range(5)]
-
-    def start(writer: int) -> subprocess.Popen[bytes]:
-        with outputs[writer].open("ab") as output:
-            command = [sys.executable, "-c", WRITER, "s3://books/root", str(writer), str(random.random())]
-            return subprocess.Popen(command, stdout=output, stderr=output)
-
-    writers = [start(writer) for writer in range(5)]
+    """Killed writers lose no update, and leave a valid root."""
     kills = 60 if request.config.getoption("--long") else 6
-    for _ in range(kills):
-        time.sleep(random.uniform(0.5, 1.5))
-        chosen = random.randrange(5)
-        writers[chosen].send_signal(signal.SIGKILL)
-        writers[chosen].wait()
-        writers[chosen] = start(chosen)
-    for process in writers:
-        process.kill()
-        process.wait()
-    lines = [line.split(" ", 1) for output in outputs for line in output.read_text().splitlines()]
-    assert [line for line in lines if line[0] not in ("done", "changed", "exists")] == []
-    done = Counter(one for word, one in lines if word == "done")
-    assert done.total() > 0
-    root = OcflRoot("s3://books/root")
-    root.repair(alone=True)
-    assert errors(root) == []
-    for one in IDS:
-        # A writer may be killed between the decision and its report.
-        assert done[one] <= len(root.versions(one)) - 1 <= done[one] + kills + 5
-    # The directory of the server is a storage root.
-    assert errors(OcflRoot(folder / "root")) == []
-    validated_by_ocfl_py(folder / "root")
-
-
-def validated_by_ocfl_py(root: Path) -> None:
+    check_killed_writers(folder, 5, kills, (0.5, 1.5), claims=False)
     ocfl = pytest.importorskip("ocfl")
-    assert ocfl.StorageRoot(root=str(root)).validate(log_warnings=False)
+    assert ocfl.StorageRoot(root=str(folder / "root")).validate(log_warnings=False)
 
 
 def test_readers_beside_writers(folder: Path) -> None:
     """A reader finds each version whole, while others are written."""
-    root = OcflRoot.create("s3://books/root", "0003", user=USER)
+    root = OcflRoot.create(ROOT, "0003", user=USER)
     root.put("x", {"n": b"0", "kept": b"kept"})
     wrong: list[object] = []
     end = threading.Event()
 
     def read() -> None:
-        reader = OcflRoot("s3://books/root")
+        reader = OcflRoot(ROOT)
         while not end.is_set():
             try:
                 found = reader.get("x")
@@ -127,7 +62,7 @@ def test_a_large_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     size = 3 * upload.PART + 12_345
     data = os.urandom(1 << 20) * (size >> 20) + os.urandom(size & 0xFFFFF)
     (tmp_path / "large").write_bytes(data)
-    root = OcflRoot.create("s3://books/root", "0003", user=USER)
+    root = OcflRoot.create(ROOT, "0003", user=USER)
     sent = root.storage.bucket.part
     monkeypatch.setattr(upload, "AT_A_TIME", 1)
     monkeypatch.setattr(preparing, "WHOLE", upload.PART)
@@ -143,7 +78,7 @@ def test_a_large_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         root.put("x", tmp_path / "large")
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    again = OcflRoot("s3://books/root", user=USER)
+    again = OcflRoot(ROOT, user=USER)
     again.put("x", tmp_path / "large")
     assert again.storage.bucket.sent < size - upload.PART
     assert again.get("x").read_bytes("large") == data

@@ -11,22 +11,17 @@ import pytest
 from pressmark.buckets.bucket import ANY, NEW, Bucket, KeyChangedError, Part
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.buckets.probe import STAGING, ProbeResult, probe
+from support.careless_bucket import CarelessBucket
 
 REQUIRED = ("creates", "replaces", "one_winner", "lists_at_once")
 OTHERS = ("completes", "copies", "deletes")
 
 
-class LyingBucket(MemoryBucket):
+class LyingBucket(CarelessBucket):
     """Ignores conditions except those of put, and believes any digest, as gofakes3 does."""
 
-    def complete(self, key: bytes, upload: str, parts: Sequence[Part], *, over: str = NEW) -> str:
-        return super().complete(key, upload, parts, over=ANY)
-
-    def copy(self, source: bytes, key: bytes, *, over: str = NEW, storage_class: str | None = None) -> str:
-        return super().copy(source, key, over=ANY, storage_class=storage_class)
-
-    def delete(self, keys: Sequence[bytes], *, token: str | None = None) -> None:
-        super().delete(keys)
+    def __init__(self) -> None:
+        super().__init__("complete", "copy", "delete")
 
     def put(
         self,
@@ -106,20 +101,7 @@ def test_a_server_that_refuses_too_late() -> None:
 
 def test_a_server_without_conditions() -> None:
     """A server that overwrites keys is not safe."""
-
-    class Careless(LyingBucket):
-        def put(
-            self,
-            key: bytes,
-            data: bytes | memoryview,
-            *,
-            over: str = NEW,
-            digests: Mapping[str, str] = {},
-            storage_class: str | None = None,
-        ) -> str:
-            return super().put(key, data, over=ANY)
-
-    result = probe(Careless(), b"")
+    result = probe(CarelessBucket(), b"")
     assert properties(result) == {name: name == "lists_at_once" for name in (*REQUIRED, *OTHERS)}
     assert result.answers["one_winner"] == "both succeeded"
     assert not result.is_safe

@@ -6,7 +6,7 @@ import errno
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -17,6 +17,7 @@ from pressmark.buckets import address
 from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.cli import main
+from support.careless_bucket import CarelessBucket
 
 from .conftest import Call
 
@@ -236,20 +237,13 @@ def test_a_prefix_that_is_not_empty(root: MemoryBucket, call: Call) -> None:
 # --- servers ----------------------------------------------------------------------------------------------------------
 
 
-class Careless(MemoryBucket):
-    """A server that ignores conditions."""
-
-    def put(self, key: bytes, data: bytes | memoryview, **options: Any) -> str:
-        return super().put(key, data, **{**options, "over": ANY})
-
-
 def test_a_server_that_ignores_conditions(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written to it, and what is there can be read."""
     bucket = serve(monkeypatch, MemoryBucket())
     assert call("store", *CALLS["init"]).exit_code == 0
     assert call("store", *CALLS["put"]).exit_code == 0
     keys = bucket.keys
-    careless = serve(monkeypatch, Careless())
+    careless = serve(monkeypatch, CarelessBucket())
     for key, data in keys.items():
         careless.put(key, data)
     what = "the server ignores conditions, so that writers can overwrite each other's files"
@@ -270,7 +264,7 @@ def test_a_server_that_ignores_conditions(call: Call, monkeypatch: pytest.Monkey
 def test_writing_without_conditions(option: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the option, each command changes the root as on a server that keeps conditions."""
     found: list[dict[bytes, bytes]] = []
-    for bucket, options in ((MemoryBucket(), []), (Careless(), [option])):
+    for bucket, options in ((MemoryBucket(), []), (CarelessBucket(), [option])):
         serve(monkeypatch, bucket)
         assert call("store", *CALLS["init"], *options).exit_code == 0
         for name in ("put", "update"):
@@ -302,7 +296,7 @@ def test_migrating_without_conditions(option: str, call: Call, monkeypatch: pyte
     """A migration creates and fills a root there, with the option only."""
     assert call("store", "init", "pairtree", "pairs").exit_code == 0
     assert call("store", "put", "pairs", "id:1", "scans").exit_code == 0
-    careless = serve(monkeypatch, Careless())
+    careless = serve(monkeypatch, CarelessBucket())
     arguments = ["migrate", "pairs", ROOT, "--to", "ocfl", "--layout", "0003"]
     refused = call(*arguments)
     assert refused.exit_code == 2

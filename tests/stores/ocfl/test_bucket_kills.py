@@ -5,119 +5,37 @@ from __future__ import annotations
 import errno
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from time import time
 from typing import Any
 
 import pytest
 
 from pressmark.buckets import upload
-from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import ObjectError, PressmarkError
-from pressmark.reports import Report
 from pressmark.stores.ocfl.remote import preparing, remote_changes
-from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
-from pressmark.stores.ocfl.root import OcflRoot
+from support.careless_bucket import CarelessBucket
 
-from .bucket import PREFIX
-from .samples import CREATED, USER, files_of
-
-ID = "info:x/1"
-OLD = {"a.txt": b"old", "same.txt": b"same"}
-NEW = {"a.txt": b"new", "b/c.txt": b"more", "same.txt": b"same", "twice.txt": b"new"}
-LATER = {"z.txt": b"later"}
-
-
-# What the server's clock is fast.
-LATE = {"by": 0.0}
-DAYS = 3 * 86_400.0
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-class Faults:
-    """Lets a bucket fail at one request, before it takes effect or after, and at all requests after it."""
-
-    def __init__(self, number: int, *, after: bool, error: type[BaseException] = Killed) -> None:
-        self.left = number
-        self._after = after
-        self._error = error
-        self._lock = threading.Lock()
-
-    def __call__(self, call: str, key: bytes) -> None:
-        with self._lock:
-            self.left -= call.endswith(" done") == self._after
-            is_dead = self.left < 0
-            is_once = self.left == -1
-        if is_dead and (self._error is Killed or is_once):
-            raise self._error(errno.EIO, "the connection broke", key)
-
-
-def open_root(bucket: MemoryBucket, **options: Any) -> OcflRoot:
-    storage = RemoteStorage(bucket, PREFIX)
-    return OcflRoot("s3://memory/collections/root", storage=storage, durable=False, user=USER, **options)
-
-
-def new_bucket(files: dict[str, bytes] | None = None) -> MemoryBucket:
-    """Return a bucket with a root, and perhaps an object."""
-    bucket = MemoryBucket(clock=lambda: time() + LATE["by"])
-    bucket.put(PREFIX + b"0=ocfl_1.1", b"ocfl_1.1\n")
-    layout = b'{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "x"}'
-    bucket.put(PREFIX + b"ocfl_layout.json", layout)
-    if files is not None:
-        open_root(bucket).put(ID, files, created=CREATED)
-    return bucket
-
-
-def seen(bucket: MemoryBucket) -> dict[str, bytes] | None:
-    """Return what a reader finds."""
-    try:
-        return files_of(open_root(bucket).get(ID))
-    except ObjectError as error:
-        if error.kind != "missing":
-            raise
-        return None
-
-
-def errors(report: Report) -> list[Any]:
-    return [one for one in report.problems if one.severity == "error"]
-
-
-def put_new(root: OcflRoot) -> None:
-    root.put(ID, NEW, created=CREATED)
-
-
-def put_again(root: OcflRoot) -> None:
-    root.put(ID, NEW, replace=True, created=CREATED)
-
-
-def update(root: OcflRoot) -> None:
-    root.update(ID, add={"a.txt": b"new", "b/c.txt": b"more"}, rename={"same.txt": "twice.txt"}, created=CREATED)
-
-
-def delete(root: OcflRoot) -> None:
-    root.delete(ID)
-
-
-CHANGES: dict[str, tuple[dict[str, bytes] | None, Callable[[OcflRoot], None], dict[str, bytes] | None]] = {
-    "put": (None, put_new, NEW),
-    "version": (OLD, put_again, NEW),
-    "update": (OLD, update, {"a.txt": b"new", "b/c.txt": b"more", "twice.txt": b"same"}),
-    "delete": (OLD, delete, None),
-}
-
-
-def requests_of(before: dict[str, bytes] | None, change: Callable[[OcflRoot], None]) -> int:
-    """Return how many requests a change makes."""
-    bucket = new_bucket(before)
-    start = bucket.requests
-    change(open_root(bucket))
-    return bucket.requests - start
+from .bucket_changes import (
+    CHANGES,
+    DAYS,
+    ID,
+    LATE,
+    LATER,
+    NEW,
+    OLD,
+    Faults,
+    Killed,
+    errors,
+    new_bucket,
+    new_root,
+    open_root,
+    requests_of,
+    seen,
+)
+from .samples import CREATED
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["lost request", "lost answer"])
@@ -128,7 +46,7 @@ def test_interrupted_at_every_request(
 ) -> None:
     """A reader finds the object as before or as after, never a third state; and the next run finishes it."""
     before, change, result = CHANGES[name]
-    for number in range(requests_of(before, change) + 1):
+    for number in range(requests_of(new_bucket(before), change) + 1):
         bucket = new_bucket(before)
         bucket.on_request = Faults(number, after=after, error=error)
         try:
@@ -222,7 +140,7 @@ class Mortal:
 def test_a_repair_removes_everything(alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """After some days, or alone, a repair finishes or removes what a killed run has left, without another put."""
     for name, (before, change, result) in CHANGES.items():
-        for number in range(requests_of(before, change)):
+        for number in range(requests_of(new_bucket(before), change)):
             bucket = new_bucket(before)
             bucket.on_request = Faults(number, after=False)
             with pytest.raises(Killed):
@@ -388,13 +306,7 @@ def test_a_long_removal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_server_that_ignores_the_condition_of_uploads(tmp_path: Path) -> None:
     """Large files are refused there, because another writer could overwrite them; small ones are stored."""
-
-    class Lying(MemoryBucket):
-        def complete(self, key: bytes, upload: str, parts: Any, *, over: str = ANY) -> str:
-            return super().complete(key, upload, parts, over=ANY)
-
-    bucket = Lying()
-    bucket._stored.update(new_bucket()._stored)
+    bucket = new_root(CarelessBucket("complete"))
     (tmp_path / "large").write_bytes(bytes(upload.WHOLE + 1))
     with pytest.raises(ObjectError, match="files over 64 MiB can be overwritten; use claims=True"):
         open_root(bucket).put(ID, tmp_path / "large")

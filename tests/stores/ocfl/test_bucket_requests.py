@@ -11,23 +11,11 @@ import pytest
 
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
-from pressmark.stores.ocfl.root import OcflRoot
 
 from .bucket import PREFIX
+from .bucket_changes import new_root, open_root
 
 COUNT = 300
-
-
-def open_root(bucket: MemoryBucket) -> OcflRoot:
-    return OcflRoot("s3://memory/root", storage=RemoteStorage(bucket, PREFIX), user={"name": "A Curator"})
-
-
-def new_bucket() -> MemoryBucket:
-    bucket = MemoryBucket()
-    bucket.put(PREFIX + b"0=ocfl_1.1", b"ocfl_1.1\n")
-    layout = b'{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "x"}'
-    bucket.put(PREFIX + b"ocfl_layout.json", layout)
-    return bucket
 
 
 def requests(bucket: MemoryBucket, call: Callable[[], object]) -> Counter[str]:
@@ -41,7 +29,7 @@ def requests(bucket: MemoryBucket, call: Callable[[], object]) -> Counter[str]:
 
 def test_requests() -> None:
     """A new object takes a listing and a request a file; a listing and a check take one for each object."""
-    bucket = new_bucket()
+    bucket = new_root(MemoryBucket())
     root = open_root(bucket)
     root.put("first", {"f": b"1"})  # with the probe
     assert requests(bucket, lambda: root.put("x", {"f": b"1"})) == {"list": 1, "put": 6}
@@ -60,7 +48,7 @@ def test_requests() -> None:
 
 def test_many_at_a_time() -> None:
     """Requests for different objects do not wait for each other, neither before their sources are read nor later."""
-    bucket = new_bucket()
+    bucket = new_root(MemoryBucket())
     root = open_root(bucket)
     root.put("first", {"f": b"1"})  # with the probe
     serial: Counter[str] = Counter()
@@ -71,7 +59,7 @@ def test_many_at_a_time() -> None:
 
 def test_objects_that_are_beside_each_other() -> None:
     """Many objects in one directory are listed once."""
-    bucket = new_bucket()
+    bucket = new_root(MemoryBucket())
     bucket.delete([PREFIX + b"ocfl_layout.json"])
     layout = b'{"extension": "0002-flat-direct-storage-layout", "description": "x"}'
     bucket.put(PREFIX + b"ocfl_layout.json", layout)
@@ -85,7 +73,7 @@ def test_objects_that_are_beside_each_other() -> None:
 def test_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A walk on many cores sends no more requests at a time than on two."""
     monkeypatch.setattr(RemoteStorage, "siblings", 20)
-    bucket = new_bucket()
+    bucket = new_root(MemoryBucket())
     list(open_root(bucket).put_all((f"b{number}", {"f": b"2"}) for number in range(COUNT)))
     root, most = open_root(bucket), 0
 

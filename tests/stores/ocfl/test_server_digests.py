@@ -19,24 +19,20 @@ from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import StoreError
 from pressmark.reports import Report
-from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
 from .bucket import PREFIX
-from .test_bucket_requests import new_bucket, requests
+from .bucket_changes import new_root, open_root
+from .samples import USER
+from .test_bucket_requests import requests
 
-USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
 FILES = {"a b+c.txt": b"page 1", "d/ü.txt": b"page 2", "e.txt": b""}
-
-
-def open_root(bucket: MemoryBucket) -> OcflRoot:
-    return OcflRoot("s3://memory/root", storage=RemoteStorage(bucket, PREFIX), user=USER)
 
 
 @pytest.fixture
 def bucket() -> MemoryBucket:
     """A bucket with a root of two objects."""
-    bucket = new_bucket()
+    bucket = new_root(MemoryBucket())
     for one in ("ark:/1", "ark:/2"):
         open_root(bucket).put(one, {name: one.encode() + data for name, data in FILES.items()})
     return bucket
@@ -118,7 +114,7 @@ def test_files_without_a_usable_digest(bucket: MemoryBucket) -> None:
 
 def test_a_digest_of_the_fixity_block() -> None:
     """A digest that is only in the fixity block verifies a file, and differs as such."""
-    bucket = new_bucket()
+    bucket = new_root(MemoryBucket())
     open_root(bucket).put("x", {"f": b"f", "g": b"g"}, fixity={"sha256": {}})
     f, g = sorted(content_of(bucket))
     store_as(bucket, f, b"f", sha256=hashlib.sha256(b"f").hexdigest())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from time import time
 from typing import Any
 
 import pytest
@@ -19,13 +18,27 @@ from pressmark.buckets.probe import STAGING, probe
 from pressmark.buckets.unconditional import Unconditional
 from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.stores.ocfl.remote import claims, preparing
-from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
+from support.careless_bucket import CarelessBucket
 
-from .bucket import PREFIX
-from .samples import CREATED, USER, files_of
-from .test_bucket_kills import CHANGES, DAYS, ID, LATE, LATER, NEW, OLD, Faults, Killed, errors
-from .unconditional_bucket import UnconditionalMemory
+from .bucket_changes import (
+    CHANGES,
+    DAYS,
+    ID,
+    LATE,
+    LATER,
+    NEW,
+    OLD,
+    Faults,
+    Killed,
+    errors,
+    new_bucket,
+    new_root,
+    open_root,
+    requests_of,
+    seen,
+)
+from .samples import CREATED
 
 REPLACEMENTS: tuple[Any, ...] = ("claims", "single_writer")
 
@@ -36,39 +49,11 @@ def few_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "PAUSE", 0.002)
 
 
-def open_root(bucket: MemoryBucket, replacement: Any = "claims") -> OcflRoot:
-    storage = RemoteStorage(bucket, PREFIX, None, replacement)
-    return OcflRoot("s3://memory/collections/root", storage=storage, durable=False, user=USER)
-
-
-def new_bucket(files: dict[str, bytes] | None = None) -> UnconditionalMemory:
-    bucket = UnconditionalMemory(clock=lambda: time() + LATE["by"])
-    bucket.put(PREFIX + b"0=ocfl_1.1", b"ocfl_1.1\n")
-    layout = b'{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "x"}'
-    bucket.put(PREFIX + b"ocfl_layout.json", layout)
-    if files is not None:
-        open_root(bucket).put(ID, files, created=CREATED)
-    return bucket
-
-
-def seen(bucket: MemoryBucket) -> dict[str, bytes] | None:
-    try:
-        return files_of(open_root(bucket, None).get(ID))
-    except ObjectError as error:
-        if error.kind != "missing":
-            raise
-        return None
+careless_bucket = partial(new_bucket, kind=CarelessBucket)
 
 
 def staged(bucket: MemoryBucket) -> list[bytes]:
     return [key for key in bucket.keys if STAGING in key]
-
-
-def requests_of(before: dict[str, bytes] | None, change: Callable[[OcflRoot], None], replacement: Any) -> int:
-    bucket = new_bucket(before)
-    start = bucket.requests
-    change(open_root(bucket, replacement))
-    return bucket.requests - start
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -76,19 +61,19 @@ def requests_of(before: dict[str, bytes] | None, change: Callable[[OcflRoot], No
 
 def test_refused() -> None:
     """Without a replacement, nothing is written, and the message names both."""
-    bucket = new_bucket()
+    bucket = careless_bucket()
     before = bucket.keys
     expected = (
         "the server ignores conditions, so that writers can overwrite each other's files; use claims=True if only"
         " Pressmark writes to the root, or single_writer=True if only this run does; see pressmark store probe"
     )
     with pytest.raises(StoreError) as caught:
-        open_root(bucket, None).put(ID, OLD)
+        open_root(bucket).put(ID, OLD)
     assert str(caught.value).endswith(expected)
     assert bucket.keys == before
 
 
-class Late(UnconditionalMemory):
+class Late(CarelessBucket):
     """Does not list keys that were just written."""
 
     def list(self, prefix: bytes, **options: Any) -> Any:
@@ -98,21 +83,19 @@ class Late(UnconditionalMemory):
 
 def test_late_listings() -> None:
     """Claims need listings with all keys; a single writer does not."""
-    bucket = Late()
-    bucket._stored.update(new_bucket()._stored)
+    bucket = new_root(Late())
     with pytest.raises(StoreError, match=r"lists new keys late.*use single_writer=True if only this run writes"):
-        open_root(bucket).put(ID, OLD)
+        open_root(bucket, "claims").put(ID, OLD)
     open_root(bucket, "single_writer").put(ID, OLD)
     assert seen(bucket) == OLD
 
 
 def test_a_server_that_decides() -> None:
     """There, conditions are used, and nothing is claimed."""
-    bucket = MemoryBucket()
-    bucket._stored.update(new_bucket()._stored)
+    bucket = new_root(MemoryBucket())
     called: list[bytes] = []
     bucket.on_request = lambda call, key: called.append(key) if b"claims" in key else None
-    open_root(bucket).put(ID, OLD)
+    open_root(bucket, "claims").put(ID, OLD)
     assert called == []
     assert seen(bucket) == OLD
 
@@ -137,10 +120,10 @@ def test_options(name: str, tmp_path: Path) -> None:
 def test_killed_at_every_request(name: str, after: bool, replacement: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader finds the object as before or as after; a repair alone ends it, and leaves nothing."""
     before, change, result = CHANGES[name]
-    number = requests_of(before, change, replacement)
+    number = requests_of(careless_bucket(before), change, replacement)
     assert number > 30
     for fault in range(number + 1):
-        bucket = new_bucket(before)
+        bucket = careless_bucket(before)
         bucket.on_request = Faults(fault, after=after)
         try:
             change(open_root(bucket, replacement))
@@ -170,8 +153,8 @@ def test_killed_at_every_request(name: str, after: bool, replacement: Any, monke
 def test_failed_at_every_request(name: str) -> None:
     """After an error, no claim is left."""
     before, change, _result = CHANGES[name]
-    for fault in range(requests_of(before, change, "claims")):
-        bucket = new_bucket(before)
+    for fault in range(requests_of(careless_bucket(before), change, "claims")):
+        bucket = careless_bucket(before)
         left = [fault]
 
         def fail(call: str, key: bytes, left: list[int] = left) -> None:
@@ -182,17 +165,17 @@ def test_failed_at_every_request(name: str) -> None:
 
         bucket.on_request = fail
         with suppress(PressmarkError):
-            change(open_root(bucket))
+            change(open_root(bucket, "claims"))
         bucket.on_request = None
         assert [key for key in staged(bucket) if b"claims" in key] == [], fault
 
 
 def test_many_writers() -> None:
     """With claims, the versions of the objects are as many as the updates that were reported as done."""
-    bucket = new_bucket()
+    bucket = careless_bucket()
     ids = [f"info:many/{number}" for number in range(2)]
     for one in ids:
-        open_root(bucket).put(one, {"n": b"0"}, created=CREATED)
+        open_root(bucket, "claims").put(one, {"n": b"0"}, created=CREATED)
     done: list[str] = []
     unexpected: list[Exception] = []
 
@@ -201,7 +184,9 @@ def test_many_writers() -> None:
             one = ids[(writer + number) % 2]
             try:
                 content = f"{writer}-{number}".encode()
-                open_root(bucket).update(one, add={"n": content, f"{writer}/{number}": content}, created=CREATED)
+                open_root(bucket, "claims").update(
+                    one, add={"n": content, f"{writer}/{number}": content}, created=CREATED
+                )
                 done.append(one)
             except ObjectError as error:
                 if error.kind not in ("changed", "exists"):
@@ -214,7 +199,7 @@ def test_many_writers() -> None:
         thread.join()
     assert unexpected == []
     assert done
-    root = open_root(bucket)
+    root = open_root(bucket, "claims")
     root.repair(alone=True)
     assert errors(root.check(digests=True)) == []
     assert [len(root.versions(one)) - 1 for one in ids] == [done.count(one) for one in ids]
@@ -228,34 +213,34 @@ def claim_of(bucket: MemoryBucket) -> tuple[bytes, bytes]:
     """Return the claim that a run writes, by key and content."""
     found: list[bytes] = []
     bucket.on_request = lambda call, key: found.append(key) if call == "put" and b"claims" in key else None
-    open_root(bucket).update(ID, add={"claimed": b"1"})
+    open_root(bucket, "claims").update(ID, add={"claimed": b"1"})
     bucket.on_request = None
     return found[0][: found[0].rindex(b"/") + 1] + b"other", b""
 
 
 def test_a_claimed_object() -> None:
     """An object that another run has claimed is not changed; other objects are."""
-    bucket = new_bucket(OLD)
+    bucket = careless_bucket(OLD)
     bucket.put(*claim_of(bucket))
     before = seen(bucket)
     for change in (lambda root: root.put(ID, NEW, replace=True), lambda root: root.delete(ID)):
         with pytest.raises(ObjectError, match=r"another run is changing the object; try again.*\(alone=True\)"):
-            change(open_root(bucket))
+            change(open_root(bucket, "claims"))
     assert seen(bucket) == before
     assert len(staged(bucket)) == 1
-    open_root(bucket).put("info:x/2", NEW)
+    open_root(bucket, "claims").put("info:x/2", NEW)
     # A repair removes the claim when it is old, or alone.
-    open_root(bucket).repair()
+    open_root(bucket, "claims").repair()
     assert len(staged(bucket)) == 1
-    open_root(bucket).repair(alone=True)
+    open_root(bucket, "claims").repair(alone=True)
     assert staged(bucket) == []
-    open_root(bucket).put(ID, NEW, replace=True)
+    open_root(bucket, "claims").put(ID, NEW, replace=True)
     assert seen(bucket) == NEW
 
 
 def test_an_object_that_another_run_releases() -> None:
     """A run waits for another one, whose change it then sees."""
-    bucket = new_bucket(OLD)
+    bucket = careless_bucket(OLD)
     key, content = claim_of(bucket)
     bucket.put(key, content)
     left = [3]
@@ -267,7 +252,7 @@ def test_an_object_that_another_run_releases() -> None:
                 bucket._stored.pop(key)
 
     bucket.on_request = release
-    open_root(bucket).put(ID, NEW, replace=True)
+    open_root(bucket, "claims").put(ID, NEW, replace=True)
     assert seen(bucket) == NEW
     assert staged(bucket) == []
 
@@ -276,10 +261,10 @@ def test_a_long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim is held from the first file that is sent, and written again, so that no repair removes it."""
     monkeypatch.setattr(preparing, "SENDING", 1)
     monkeypatch.setattr(claims, "RENEWED", -1.0)
-    bucket = new_bucket()
+    bucket = careless_bucket()
     called: list[str] = []
     bucket.on_request = lambda call, key: called.append(f"{call} claim" if b"claims" in key else f"{call}")
-    open_root(bucket).put(ID, {"a": b"1", "b": b"2", "c": b"3"})
+    open_root(bucket, "claims").put(ID, {"a": b"1", "b": b"2", "c": b"3"})
     called = called[called.index("put claim") :]
     assert called.count("put claim") > 1
     assert called.count("delete claim") == 1
@@ -294,38 +279,34 @@ def test_a_server_that_ignores_some_conditions(
     """The server still checks the others."""
     monkeypatch.setattr(preparing, "WHOLE", upload.PART)
 
-    class Lying(MemoryBucket):
-        def complete(self, key: bytes, upload: str, parts: Any, *, over: str = ANY) -> str:
-            return super().complete(key, upload, parts, over=ANY)
-
-    bucket = Lying()
-    bucket._stored.update(new_bucket(OLD)._stored)
+    bucket = new_root(CarelessBucket("complete"))
+    open_root(bucket).put(ID, OLD)
     is_late = [True]
 
     def write(call: str, key: bytes) -> None:
         if call == "put" and key.endswith(b"v2/inventory.json") and is_late.pop():
             bucket.on_request = None
-            open_root(bucket, None).put(ID, LATER, replace=True)
+            open_root(bucket).put(ID, LATER, replace=True)
 
     bucket.on_request = write
     (tmp_path / "large").write_bytes(bytes(upload.PART) + b"end")
     open_root(bucket, replacement).update(ID, add={"large": tmp_path / "large"})
     assert is_late == []
     assert seen(bucket) == {**LATER, "large": bytes(upload.PART) + b"end"}
-    assert errors(open_root(bucket, None).check(digests=True)) == []
+    assert errors(open_root(bucket).check(digests=True)) == []
 
 
 @pytest.mark.parametrize("replacement", REPLACEMENTS)
 def test_large_files(replacement: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file in parts is stored, too."""
     monkeypatch.setattr(preparing, "WHOLE", upload.PART)
-    bucket = new_bucket()
+    bucket = careless_bucket()
     completed: list[bytes] = []
     bucket.on_request = lambda call, key: completed.append(key) if call == "complete" else None
     (tmp_path / "large").write_bytes(bytes(upload.PART) + b"end")
     open_root(bucket, replacement).put(ID, tmp_path / "large")
     assert [key for key in completed if key.endswith(b"v1/content/large")] == completed[-1:]
-    assert errors(open_root(bucket, None).check(digests=True)) == []
+    assert errors(open_root(bucket).check(digests=True)) == []
     assert staged(bucket) == []
     assert list(bucket.uploads(b"")) == []
 
@@ -335,7 +316,7 @@ def test_large_files(replacement: Any, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_conditions() -> None:
     """The conditions of all requests are checked."""
-    plain = UnconditionalMemory()
+    plain = CarelessBucket()
     bucket: Any = Unconditional(plain, probe(plain, b""))
     first = bucket.put(b"key", b"1")
     part = bucket.part(b"key", upload_id := bucket.start(b"key"), 1, b"part")
