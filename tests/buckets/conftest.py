@@ -129,6 +129,15 @@ def proxy(proxied: S3Bucket, proxy_of_all: Proxy) -> Iterator[Proxy]:
     proxy_of_all.reset()
 
 
+@pytest.fixture
+def impatient(proxied: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for answers through the proxy only a moment."""
+    from urllib3 import Timeout
+
+    for pool, _before, _host in proxied._server._pools.values():
+        monkeypatch.setattr(pool, "timeout", Timeout(0.5))
+
+
 @pytest.fixture(params=["memory", "versitygw"])
 def bucket(request: pytest.FixtureRequest) -> Bucket:
     """An empty bucket of each kind."""

@@ -11,7 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-__all__ = ["DROP", "HALF", "LOSE", "SILENCE", "Answer", "Fault", "Proxy", "Request", "error", "run_proxy"]
+__all__ = [
+    *("DROP", "HALF", "LOSE", "SILENCE", "SILENT_AFTER", "SILENT_HALF"),
+    *("Answer", "Fault", "Proxy", "Request", "error", "run_proxy"),
+]
 
 
 class Request(NamedTuple):
@@ -41,7 +44,7 @@ class Fault(NamedTuple):
 
     :ivar reaches: whether it reaches the server
     :ivar sends: the part of the answer that is sent before the connection is closed; 1 is all, 0 nothing
-    :ivar silence: seconds before the answer
+    :ivar silence: seconds before the connection is closed
     """
 
     reaches: bool = True
@@ -51,8 +54,9 @@ class Fault(NamedTuple):
 
 #: The answer is lost; the request is lost; half of the answer's body is lost.
 DROP, LOSE, HALF = Fault(sends=0), Fault(reaches=False, sends=0), Fault(sends=0.5)
-#: No answer, until the proxy ends.
-SILENCE = Fault(reaches=False, sends=0, silence=600)
+#: No answer, until the proxy forgets its plans: to a request that does not reach the server, or that does; or half of
+#: the answer's body.
+SILENCE, SILENT_AFTER, SILENT_HALF = (one._replace(silence=600) for one in (LOSE, DROP, HALF))
 
 Plan = Callable[[Request], "Fault | Answer | None"]
 
@@ -79,7 +83,7 @@ class Proxy:
     def __init__(self, server: str | None) -> None:
         self.endpoint = ""
         self.lock = threading.Lock()
-        self.ended = threading.Event()
+        self.over = threading.Event()
         self.silent = 0
         self._server = server
         self.reset()
@@ -87,6 +91,8 @@ class Proxy:
     def reset(self) -> None:
         """Forget all requests and plans: the next request has the number 1."""
         with self.lock:
+            self.over.set()
+            self.over = threading.Event()
             self.plan: Plan = lambda _request: None
             self.faults: dict[int, Fault | Answer] = {}
             self.delay = 0.0
@@ -137,15 +143,19 @@ class _Handler(BaseHTTPRequestHandler):
         answer = planned if isinstance(planned, Answer) else None
         if answer is None and fault.reaches:
             answer = proxy.forward(request)
+        if answer is not None and fault.sends:
+            self._answer(answer, fault)
         if fault.silence:
             with proxy.lock:
                 proxy.silent += 1
-            proxy.ended.wait(fault.silence)
+                over = proxy.over
+            over.wait(fault.silence)
             with proxy.lock:
                 proxy.silent -= 1
-        if answer is None or not fault.sends:
-            self.close_connection = True
-            return
+        self.close_connection = self.close_connection or fault.sends < 1
+
+    def _answer(self, answer: Answer, fault: Fault) -> None:
+        proxy = self.proxy
         self.send_response_only(answer.status)
         for name, value in {"Date": self.date_time_string(), **answer.headers}.items():
             if name.lower() not in ("content-length", "connection", "transfer-encoding"):
@@ -160,7 +170,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(part)
         with proxy.lock:
             proxy.sent += len(part)
-        self.close_connection = self.close_connection or fault.sends < 1
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _do
 
@@ -185,6 +194,6 @@ def run_proxy(server: str | None = None) -> Iterator[Proxy]:
         try:
             yield proxy
         finally:
-            proxy.ended.set()
+            proxy.over.set()
             running.shutdown()
             thread.join()

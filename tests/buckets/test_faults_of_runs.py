@@ -13,7 +13,7 @@ from pressmark import bagit, migrate, stores
 from pressmark.buckets import address
 
 from .proxy import Proxy
-from .test_ocfl_faults import FAULTS, FIT
+from .test_ocfl_faults import FAULTS, FIT, no_waits  # noqa: F401
 
 if TYPE_CHECKING:
     from pressmark.buckets.s3 import S3Bucket
@@ -22,10 +22,10 @@ FILES = {"a.txt": b"a", "deep/b.bin": bytes(range(256)) * 10}
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat requests at once, and probe nothing: that is another test's."""
-    monkeypatch.setattr("pressmark.buckets.s3.FIRST_WAIT", 0.001)
-    monkeypatch.setattr("pressmark.buckets.probe.probe", lambda _bucket, _prefix: FIT)
+def no_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probe nothing: that is another test's."""
+    for where in ("pressmark.buckets.probe", "pressmark.stores.ocfl.remote.location"):
+        monkeypatch.setattr(f"{where}.probe", lambda _bucket, _prefix: FIT)
 
 
 @pytest.fixture

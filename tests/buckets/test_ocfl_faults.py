@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pressmark.buckets import upload
-from pressmark.buckets.probe import ProbeResult
-from pressmark.errors import ObjectError
+from pressmark.buckets.probe import ProbeResult, probe
+from pressmark.errors import ObjectError, PressmarkError
+from pressmark.reports import Report
 from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
 from pressmark.stores.ocfl.root import OcflRoot
 
-from .proxy import DROP, HALF, LOSE, Answer, Fault, Proxy, error
+from .proxy import DROP, HALF, LOSE, SILENCE, SILENT_AFTER, SILENT_HALF, Answer, Fault, Proxy, error
 
 if TYPE_CHECKING:
     from pressmark.buckets.s3 import S3Bucket
@@ -24,6 +27,8 @@ ID = "info:x/1"
 OLD = {"a.txt": b"old", "same.txt": b"same"}
 NEW = {"a.txt": b"new", "b/c.txt": b"more"}
 
+#: Need a client that does not wait long.
+SILENCES = {"silence": SILENCE, "silence after": SILENT_AFTER, "silence in the answer": SILENT_HALF}
 FAULTS: dict[str, Fault | Answer] = {
     "answer lost": DROP,
     "request lost": LOSE,
@@ -32,6 +37,7 @@ FAULTS: dict[str, Fault | Answer] = {
     "429": error(429, "TooManyRequests"),
     "500": error(500, "InternalError"),
     "503": error(503, "SlowDown"),
+    **SILENCES,
 }
 Change = Callable[[OcflRoot], object]
 # The object before, the change, and the object after.
@@ -49,9 +55,11 @@ FIT = ProbeResult("", True, True, True, True, True, True, True, ("sha512",), {},
 
 
 @pytest.fixture(autouse=True)
-def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat requests at once."""
+def no_waits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat requests at once; wait for answers only a moment where none comes."""
     monkeypatch.setattr("pressmark.buckets.s3.FIRST_WAIT", 0.001)
+    if request.node.callspec.params.get("fault") in SILENCES:
+        request.getfixturevalue("impatient")
 
 
 def open_root(bucket: S3Bucket, prefix: bytes) -> OcflRoot:
@@ -111,6 +119,19 @@ def test_every_fault(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_of_a_probe(proxied: S3Bucket, proxy: Proxy, fault: str, request: pytest.FixtureRequest) -> None:
+    """A request that was repeated does not look like a server that ignores conditions."""
+    expected = replace(probe(proxied, b""), requests=0)
+    count = len(proxy.requests)
+    step = 1 if request.config.getoption("--long") else 7
+    for number in range(1 + list(FAULTS).index(fault) % step, count + 1, step):
+        proxy.reset()
+        proxy.faults = {number: FAULTS[fault]}
+        assert replace(probe(proxied, b""), requests=0) == expected, number
+        assert proxied.list(b"").keys == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_large_file(
     s3: S3Bucket, proxied: S3Bucket, proxy: Proxy, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,3 +150,53 @@ def test_a_large_file(
     # Of an upload whose beginning was answered and not heard of, nobody knows but a repair.
     open_root(s3, b"").repair(alone=True)
     assert list(s3.uploads(b"")) == []
+
+
+SILENT = re.compile(
+    "http://127.0.0.1:[0-9]+ does not answer; check the endpoint and the network$"
+    "|: the connection was lost while the content was read: timed out; try again$"
+)
+
+
+@pytest.mark.parametrize("fault", SILENCES)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_server_that_stays_silent(
+    s3: S3Bucket,
+    proxied: S3Bucket,
+    proxy: Proxy,
+    name: str,
+    fault: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A change ends with one line that names the server; the object is as before or as after, and can be repaired."""
+    monkeypatch.setattr("pressmark.buckets.s3.TRIES", 2)
+    monkeypatch.setattr("pressmark.buckets.remote_file.TRIES", 2)
+    before, change, result = CHANGES[name]
+    new_root(s3, b"count/", before)
+    root = open_root(proxied, b"count/")
+    proxy.reset()
+    change(root)
+    count = len(proxy.requests)
+    step = 1 if request.config.getoption("--long") else 13
+    for number in range(1 + list(FAULTS).index(fault) % step, count + 1, step):
+        prefix = b"%d/" % number
+        new_root(s3, prefix, before)
+        root = open_root(proxied, prefix)
+        proxy.reset()
+        proxy.plan = lambda one, first=number: FAULTS[fault] if one.number >= first else None  # type: ignore[misc]
+        lines: list[str] = []
+        try:
+            report = change(root)
+            problems = report.problems if isinstance(report, Report) else []
+            lines = [one.message for one in problems if one.severity == "error"]
+        except PressmarkError as failure:
+            lines = [str(failure)]
+        assert all(map(SILENT.search, lines)), lines
+        # What is certain after the first time-outs is not asked again and again.
+        assert len(proxy.requests) - number < 10
+        proxy.reset()
+        assert seen(s3, prefix) in (before, result)
+        open_root(s3, prefix).repair(alone=True)
+        assert errors(open_root(s3, prefix)) == []
+        assert seen(s3, prefix) in (before, result)

@@ -203,7 +203,7 @@ class _Probe:
 
     def run(self) -> ProbeResult:
         before, accepted = self._bucket.requests, self._bucket.accepted
-        first = self._bucket.put(self._base + b"key", b"1")
+        first = self._bucket.put(self._base + b"key", b"1", over=ANY)
         try:
             answers = self._answers(first)
         except Exception:
@@ -234,11 +234,12 @@ class _Probe:
         answers = {"lists_at_once": "listed" if self._keys() == [key] else "not listed"}
         answers["creates"] = self._refusal(key, first, lambda: bucket.put(key, b"2"))
         token = bucket.head(key).token
-        replaced = [(key, token), (key, token), (self._base + b"missing", token)]
-        answers["replaces"] = ", ".join(
-            _answer(lambda key=key, token=token, n=n: bucket.put(key, b"%d" % n, over=token))  # type: ignore[misc]
-            for n, (key, token) in enumerate(replaced, 3)
-        )
+        replaced = _answer(lambda: bucket.put(key, b"3", over=token))
+        if replaced == _REFUSED and bucket.head(key).token != token:
+            replaced = _ACCEPTED  # the answer was lost, and the request repeated
+        outdated = _answer(lambda: bucket.put(key, b"4", over=token))
+        missing = _answer(lambda: bucket.put(self._base + b"missing", b"5", over=token))
+        answers["replaces"] = f"{replaced}, {outdated}, {missing}"
         answers["one_winner"] = self._race(self._base + b"race")
         for name in TRIED:
             answers[name] = self._digest(self._base + name.encode(), name)
@@ -272,15 +273,19 @@ class _Probe:
 
         with ThreadPoolExecutor(2) as pool:
             winners = list(pool.map(create, (b"1", b"2"))).count(_ACCEPTED)
+        if not winners:
+            with suppress(FileNotFoundError):
+                self._bucket.head(key)
+                winners = 1  # its answer was lost, and the request repeated
         return ("none succeeded", "one succeeded", "both succeeded")[winners]
 
     def _digest(self, key: bytes, name: str) -> str:
         bucket = self._bucket
         bucket.accepted = {name}
         right, wrong = (hashlib.new(name, content).hexdigest() for content in (b"right", b"wrong"))
-        if _answer(lambda: bucket.put(key, b"right", digests={name: wrong})) == _ACCEPTED:
+        if _answer(lambda: bucket.put(key, b"right", over=ANY, digests={name: wrong})) == _ACCEPTED:
             return "accepted the wrong one"
-        answer = _answer(lambda: bucket.put(key, b"right", digests={name: right}))
+        answer = _answer(lambda: bucket.put(key, b"right", over=ANY, digests={name: right}))
         if answer != _ACCEPTED:
             return answer
         return "verified and kept" if bucket.head(key).digests.get(name) == right else "verified, not returned"
