@@ -86,6 +86,8 @@ def test_hash_and_verify(root: OcflRoot, s3: S3Bucket, proxy: Proxy, tmp_path: P
     assert [one.digests for one in stored] == [one.digests for one in read]
     assert [(one.size, one.mtime_ns) for one in stored] == [(one.size, one.mtime_ns) for one in read]
     assert proxy.sent < 1000
+    done = call("hash", address, "--digests=stored", "--endpoint", proxy.endpoint)
+    assert (done.exit_code, len(done.stdout.splitlines())) == (0, len(s3.list(b"root/").keys))
     manifest = tmp_path / "SHA512SUMS"
     fixity.write_manifest(manifest, read)
     assert call("verify", str(manifest)).exit_code == 0

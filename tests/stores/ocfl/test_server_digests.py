@@ -20,6 +20,7 @@ from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import StoreError
 from pressmark.reports import Report
 from pressmark.stores.ocfl.root import OcflRoot
+from support.in_bucket import serving
 
 from .bucket import PREFIX
 from .bucket_changes import new_root, open_root
@@ -300,6 +301,24 @@ def test_the_memory_of_a_large_report(bucket: MemoryBucket, tmp_path: Path) -> N
     with path.open("a") as file:
         file.writelines(f"{row}\n" for _ in range(1000))
     assert methods(check(bucket, digests_from=path)) == {"report": 6}
+
+
+# --- files that are not content ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["sha512", "sha256"])
+def test_every_file_has_a_digest(algorithm: str) -> None:
+    """The server keeps digests of inventories, sidecars and declarations, by the algorithm of the content."""
+    bucket = MemoryBucket()
+    with serving(bucket):
+        root = OcflRoot.create("s3://memory/root", "0003", user=USER, algorithm=algorithm)
+    root.put("x", {"f": b"f"})
+    root.update("x", add={"g": b"g"})
+    of_root = {"0=ocfl_1.1", "ocfl_layout.json", "extensions/0003-hash-and-id-n-tuple-storage-layout/config.json"}
+    for key, data in bucket.keys.items():
+        name = "sha512" if key.decode().removeprefix("root/") in of_root else algorithm
+        assert bucket.head(key).digests == {name: hashlib.new(name, data).hexdigest()}, key
+    assert len(bucket.keys) == 12
 
 
 # --- local stores -----------------------------------------------------------------------------------------------------

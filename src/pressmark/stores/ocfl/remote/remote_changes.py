@@ -73,7 +73,7 @@ class RemoteChanges(RemotePreparation):
             is_alone = prepared.is_new or self._is_alone(prepared, path)
             for name, data in prepared.written.items():
                 if name.startswith(EXTENSIONS + b"/"):
-                    self._put_same(path + b"/" + name, data)
+                    self.put_same(path + b"/" + name, data)
             data, is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
             try:
                 self._decide(prepared, *self._first(prepared, data))
@@ -140,7 +140,8 @@ class RemoteChanges(RemotePreparation):
         """
         inventory = prepared.path + b"/" + version + b"/" + _INVENTORY
         try:
-            self._bucket.put(self._location.prefix + inventory, data, digests=_digests_of(data))
+            algorithm = read_inventory(data)["digestAlgorithm"]
+            self._bucket.put(self._location.prefix + inventory, data, digests=_digests_of(data, algorithm))
         except FileExistsError:
             decided, _token = self._location.read(inventory)
             if decided == data:  # the answer was lost
@@ -182,19 +183,23 @@ class RemoteChanges(RemotePreparation):
             foreign = [path + b"/" + name for name in left if is_first or name.startswith(version + b"/")]
             with suppress(PermissionError):  # a writer may have no right to delete; a repair has
                 self._bucket.delete([self._location.prefix + one for one in foreign if self._location.is_ours(one)])
-        self._put_same(path + b"/" + version + b"/" + sidecar, line)
+        algorithm = document["digestAlgorithm"]
+        self.put_same(path + b"/" + version + b"/" + sidecar, line, algorithm)
         if not is_new:
             self._publish_inventory(path, data)
             return
         declared = next(one for one in VERSIONS if inventory_type(one) == document["type"])
         name, content = declaration(OBJECT, declared)
         for file, written in ((sidecar, line), (_INVENTORY, data), (name, content)):
-            self._put_same(path + b"/" + file, written)
+            self.put_same(path + b"/" + file, written, algorithm)
 
-    def _put_same(self, path: bytes, data: bytes) -> None:
-        """Write a file that every writer writes alike, unless it is there."""
+    def put_same(self, path: bytes, data: bytes, algorithm: str = "sha512") -> None:
+        """Write a file that every writer writes alike, unless it is there.
+
+        :param algorithm: of the object's digests
+        """
         with suppress(FileExistsError):
-            self._bucket.put(self._location.prefix + path, data, digests=_digests_of(data))
+            self._bucket.put(self._location.prefix + path, data, digests=_digests_of(data, algorithm))
 
     def recover(self, path: bytes) -> bool:
         """Finish what an interrupted run has decided; see :class:`pressmark.stores.ocfl.storage.Changes`.
@@ -226,7 +231,7 @@ class RemoteChanges(RemotePreparation):
         if is_new:
             self._finish(path, data, is_new=True)
         else:
-            self._put_same(path + b"/" + beside, line)
+            self.put_same(path + b"/" + beside, line, document["digestAlgorithm"])
         return True
 
     def _newest(self, path: bytes, names: set[bytes], is_new: bool) -> bytes:
@@ -289,14 +294,16 @@ class RemoteChanges(RemotePreparation):
     def _publish_inventory(self, path: bytes, data: bytes) -> None:
         """Replace the inventory of an object, unless another writer has published this or a later version."""
         inventory, document = path + b"/" + _INVENTORY, read_inventory(data)
+        algorithm = document["digestAlgorithm"]
         for _ in range(TRIES):
             there, token = self._location.read(inventory)
             if len(read_inventory(there)["versions"]) < len(document["versions"]):
                 try:
-                    self._bucket.put(self._location.prefix + inventory, data, over=token, digests=_digests_of(data))
+                    digests = _digests_of(data, algorithm)
+                    self._bucket.put(self._location.prefix + inventory, data, over=token, digests=digests)
                 except KeyChangedError:
                     continue
-            self._settle(path, document["digestAlgorithm"])
+            self._settle(path, algorithm)
             return
         raise self._busy(path)
 
@@ -315,7 +322,8 @@ class RemoteChanges(RemotePreparation):
             if line == there:
                 return
             with suppress(KeyChangedError, FileExistsError):
-                self._bucket.put(self._location.prefix + sidecar, line, over=token, digests=_digests_of(line))
+                digests = _digests_of(line, algorithm)
+                self._bucket.put(self._location.prefix + sidecar, line, over=token, digests=digests)
         raise self._busy(path)
 
     def _busy(self, path: bytes) -> OSError:
@@ -334,7 +342,7 @@ class RemoteChanges(RemotePreparation):
             except FileNotFoundError:
                 over = NEW
             with suppress(KeyChangedError, FileExistsError):
-                self._bucket.put(key, data, over=over, digests=_digests_of(data))
+                self._bucket.put(key, data, over=over, digests=_digests_of(data, "sha512"))
                 return
         raise self._busy(path)
 
@@ -343,7 +351,7 @@ class RemoteChanges(RemotePreparation):
         key = self._location.prefix + path + b"/"
         if [one.key for one in self._bucket.list(key, limit=2).keys] == [key]:
             if stop:
-                self._put_same(stop + b"/", b"")
+                self.put_same(stop + b"/", b"")
             self._bucket.delete([key])
             removed.append(path)
 
@@ -457,7 +465,13 @@ def _sidecar(document: Mapping[str, Any], data: bytes) -> tuple[bytes, bytes]:
     return encode_fs(sidecar_name(algorithm)), sidecar_bytes(hasher.hexdigest())
 
 
-def _digests_of(data: bytes) -> dict[str, str]:
-    hasher = ALGORITHMS["sha256"].make(1)
-    hasher.update(data)
-    return {"sha256": hasher.hexdigest()}
+def _digests_of(data: bytes, algorithm: str) -> dict[str, str]:
+    """Return the digests of a file that is not content: those of the object, so that the server keeps equal ones of all
+    its files, and SHA-256, which the signature of a request contains.
+    """
+    digests = {}
+    for name in {algorithm, "sha256"}:
+        hasher = ALGORITHMS[name].make(1)
+        hasher.update(data)
+        digests[name] = hasher.hexdigest()
+    return digests

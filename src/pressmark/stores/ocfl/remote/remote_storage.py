@@ -13,7 +13,7 @@ import os
 import stat
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
@@ -288,11 +288,10 @@ class RemoteStorage:
         if foreign is not None:
             what = f"the prefix contains {quoted_path(foreign)}; specify an empty or new prefix"
             raise StoreError(self.path(b""), what)
-        with self.changes(True):  # finds out whether the server is fit
+        with self.changes(True) as changes:  # finds out whether the server is fit
             for file, content in (*files.items(), (name, data)):
                 if content is not None:
-                    with suppress(FileExistsError):
-                        self.location.bucket.put(self.prefix + file, content)
+                    changes.put_same(file, content)
 
     # --- change -------------------------------------------------------------------------------------------------------
 
