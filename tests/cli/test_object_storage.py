@@ -163,7 +163,6 @@ REFUSED = {
     **{
         text.replace("X", "s3://books/x"): f"s3://books/x: object storage is not supported for {name}; use a local path"
         for text, name in (
-            ("store declare X http://example.org/", "STORE"),
             (f"store get {ROOT} id:1 X", "DESTINATION"),
             (f"store put {ROOT} id:1 scans X", "SOURCE"),
             (f"store put {ROOT} --from X", "--from"),
@@ -232,6 +231,19 @@ def test_no_root_at_the_prefix(name: str, bucket: MemoryBucket, call: Call) -> N
 def test_a_prefix_that_is_not_empty(root: MemoryBucket, call: Call) -> None:
     line = f"'{ROOT}': the prefix contains '0=ocfl_1.1'; specify an empty or new prefix"
     assert_one_line(call("store", *CALLS["init"]), 2, line)
+
+
+def test_namespaces(bucket: MemoryBucket, call: Call) -> None:
+    """The namespaces of a Vitro store are listed and not changed."""
+    assert call("store", "init", "vitro", "local", "--namespace", "http://a/").exit_code == 0
+    [declared] = Path("local").glob("*.properties")
+    bucket.put(f"root/{declared.name}".encode(), declared.read_bytes())
+    bucket.put(b"root/file_storage_root/a~n/1/f", b"")
+    keys = bucket.keys
+    assert call("store", "declare", ROOT).stdout == "a\thttp://a/\n"
+    what = f"'{ROOT}': {READ_ONLY['vitro']}; use an OCFL storage root"
+    assert_one_line(call("store", "declare", ROOT, "http://b/"), 2, what)
+    assert bucket.keys == keys
 
 
 # --- servers ----------------------------------------------------------------------------------------------------------
@@ -442,7 +454,7 @@ def test_variables(bucket: MemoryBucket, call: Call, monkeypatch: pytest.MonkeyP
 
 def test_every_command_with_an_address_has_the_options() -> None:
     """Every command with an argument that may be an address has all of them, and no other command has one."""
-    for group, without in (("store", {"declare"}), ("bag", {"update", "complete"})):
+    for group, without in (("store", set()), ("bag", {"update", "complete"})):
         commands = main.get_command(click.Context(main), group)
         assert isinstance(commands, click.Group)
         for name in commands.list_commands(click.Context(commands)):

@@ -9,10 +9,11 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.object_storage import bucket_options
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import JSON
+from pressmark.cli.store.options import JSON, STORE
 
 if TYPE_CHECKING:
     from pressmark.stores import VitroStore
@@ -34,7 +35,8 @@ namespace keeps its letter.
 EPILOG = """\
 Each namespace is a line on standard output: letter, TAB, and namespace; with --json {"prefix": ..., "namespace": ...}.
 Either all namespaces are declared, or none. Objects that were stored before their namespace was declared are hidden
-until "pressmark store repair" moves them.
+until "pressmark store repair" moves them. In object storage, a Vitro store is read-only; the command lists its
+namespaces.
 
 Exit status: 0 success, 1 reading or writing failed, 2 usage error, or STORE is not a Vitro store (nothing was written).
 """
@@ -48,9 +50,10 @@ INSTEAD = {
 
 
 @click.command("declare", cls=Command, help=HELP, epilog=EPILOG, short_help="Declare namespaces of a Vitro store.")
-@click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
+@STORE
 @click.argument("namespaces", metavar="[NAMESPACE...]", nargs=-1)
 @JSON
+@bucket_options
 def declare_command(path: bytes, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Declare namespaces of a Vitro store."""
     found = stores.open(path)
