@@ -238,6 +238,28 @@ def test_a_claimed_object() -> None:
     assert seen(bucket) == NEW
 
 
+def test_a_repair_of_a_claimed_object() -> None:
+    """A repair claims the object before it looks at it again, and leaves one that another run is changing."""
+    bucket = careless_bucket(OLD)
+    claim, content = claim_of(bucket)
+    [sidecar] = [key for key in bucket.keys if key.endswith(b"/info%3ax%2f1/inventory.json.sha512")]
+    line = bucket.keys[sidecar]
+    bucket.put(sidecar, line.replace(b"\n", b"\r\n"))
+    bucket.put(claim, content)
+    before = bucket.keys
+    report = open_root(bucket, "claims").repair()
+    [unrepaired] = [one.message for one in report.problems if one.kind == "unrepaired"]
+    assert "another run is changing the object" in unrepaired
+    assert bucket.keys == before
+    bucket.delete([claim])
+    called: list[str] = []
+    bucket.on_request = lambda call, key: called.append(f"{call} claim" if b"claims" in key else call)
+    open_root(bucket, "claims").repair()
+    assert bucket.keys[sidecar] == line
+    called = called[called.index("put claim") : called.index("delete claim")]
+    assert {"get", "put"} <= {*called}
+
+
 def test_an_object_that_another_run_releases() -> None:
     """A run waits for another one, whose change it then sees."""
     bucket = careless_bucket(OLD)

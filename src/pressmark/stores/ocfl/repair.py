@@ -229,9 +229,16 @@ class _Repair:
         :param object_path: the path of its object; empty for a problem outside of objects
         """
         change = self._change(found, object_path)
+        if change is not None and object_path:
+            change = partial(self._claimed, object_path, change)
         with contextlib.suppress(InventoryError):  # without a proof, nothing is written
             return change is not None and self._run.repair(found, change, locked=found.kind != "version-unfinished")
         return False
+
+    def _claimed(self, path: bytes, change: Callable[[], Iterable[RepairStep]]) -> Iterator[RepairStep]:
+        """Repair an object while no other run changes it."""
+        with contextlib.nullcontext() if self._run.dry_run else self._run.changes.claimed(path):
+            yield from change()
 
     def _change(self, found: Problem, object_path: bytes) -> Callable[[], Iterable[RepairStep]] | None:
         """Return what repairs a problem, if that is possible."""

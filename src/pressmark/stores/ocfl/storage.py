@@ -184,6 +184,12 @@ class Changes(Protocol):
         :raises BlockingIOError: another run holds it, and ``wait`` is false
         """
 
+    def claimed(self, path: bytes) -> AbstractContextManager[object]:
+        """Return a context in which no other run changes the object at ``path``, where no lock keeps runs apart.
+
+        :raises SourceError: of kind ``changed``: another run is changing it
+        """
+
     # --- prepare ------------------------------------------------------------------------------------------------------
 
     def begin(self, path: bytes = b"") -> bytes:

@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import count
 from types import TracebackType
 from typing import Self
@@ -120,6 +120,9 @@ class LocalChanges(RunDirectory):
                 remove_tree(new)
 
     # --- publish ------------------------------------------------------------------------------------------------------
+
+    def claimed(self, path: bytes) -> AbstractContextManager[object]:
+        return nullcontext()  # the lock keeps runs apart
 
     def recover(self, path: bytes) -> bool:
         return False  # an object appears whole, and a version by steps of the rules

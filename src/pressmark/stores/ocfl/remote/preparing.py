@@ -86,7 +86,7 @@ class RemotePreparation:
         """Return a context that does nothing: the server decides between writers."""
         return nullcontext()
 
-    def _claimed(self, path: bytes) -> AbstractContextManager[None]:
+    def claimed(self, path: bytes) -> AbstractContextManager[None]:
         """Return a context in which no other run changes an object, where the server does not decide."""
         return nullcontext() if self.alone else self._claims.of(path)
 

@@ -68,7 +68,7 @@ class RemoteChanges(RemotePreparation):
     # --- publish ------------------------------------------------------------------------------------------------------
 
     def publish(self, new: bytes, path: bytes, known: set[bytes], *, replace_empty: bool = False) -> None:
-        with self._claimed(path):
+        with self.claimed(path):
             prepared = self._prepared[new]
             is_alone = prepared.is_new or self._is_alone(prepared, path)
             for name, data in prepared.written.items():
@@ -206,7 +206,7 @@ class RemoteChanges(RemotePreparation):
 
         A new object is published. Of a version, the sidecar is written; then the rules of unfinished versions apply.
         """
-        with self._claimed(path):
+        with self.claimed(path):
             return self._recover(path)
 
     def _recover(self, path: bytes) -> bool:
@@ -271,7 +271,7 @@ class RemoteChanges(RemotePreparation):
                 self.added(os.path.join(new, name), digests[decode_fs(name)])
 
     def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
-        with self._claimed(path):
+        with self.claimed(path):
             prepared = self._prepared[new]
             inventory, _is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
             self._decide(prepared, version, inventory)
@@ -279,7 +279,7 @@ class RemoteChanges(RemotePreparation):
             self.discard(new)
 
     def adopt_version(self, directory: bytes, path: bytes) -> None:
-        with self._claimed(path):
+        with self.claimed(path):
             new, version = os.path.split(directory)
             prepared = self._prepared[new]
             self._arrived(prepared, data := prepared.written[version + b"/" + _INVENTORY])
@@ -288,7 +288,7 @@ class RemoteChanges(RemotePreparation):
             self.discard(new)
 
     def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
-        with self._claimed(path):
+        with self.claimed(path):
             self._publish_inventory(path, self._prepared[new].written[_INVENTORY])
 
     def _publish_inventory(self, path: bytes, data: bytes) -> None:
@@ -356,7 +356,7 @@ class RemoteChanges(RemotePreparation):
             removed.append(path)
 
     def withdraw(self, path: bytes) -> list[bytes]:
-        with self._claimed(path):
+        with self.claimed(path):
             mark = _mark(path)
             self._bucket.put(self._location.prefix + mark, path, over=ANY)
             token = self._bucket.head(self._location.prefix + path + b"/" + _INVENTORY).token
