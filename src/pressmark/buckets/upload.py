@@ -209,6 +209,11 @@ class NewKey:
         if self._upload is not None:
             self._upload.close()
 
+    @property
+    def is_small(self) -> bool:
+        """Whether nothing is sent before :meth:`publish`."""
+        return self._upload is None
+
     def publish(self, digests: Mapping[str, str], over: str = NEW) -> None:
         """Make the content visible.
 

@@ -15,6 +15,7 @@ from pressmark import bagit
 from pressmark.buckets import upload
 from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
+from pressmark.buckets.requests import REQUESTS
 from pressmark.errors import BagError, BagInvalidError, PressmarkError
 from support.memory_addresses import put_tree, use_memory
 
@@ -158,6 +159,30 @@ def test_keys_of_an_earlier_run(bucket: MemoryBucket, files: Path, tmp_path: Pat
     with pytest.raises(BagError, match="not part of the new bag"):
         bagit.create(files, BAG)
     assert b"shelf/bag/bagit.txt" not in bucket.keys
+
+
+def test_a_run_that_is_continued(bucket: MemoryBucket, tmp_path: Path) -> None:
+    """Files that an interrupted run has sent are not sent again, except those around its end; few requests find it."""
+    files = tmp_path / "many"
+    files.mkdir()
+    for number in range(200):
+        (files / f"{number:03}").write_bytes(b"%d" % number)
+
+    def interrupt(call: str, key: bytes) -> None:
+        if call == "put" and key.endswith(b"/150"):
+            raise KeyboardInterrupt
+
+    bucket.on_request = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bagit.create(files, BAG)
+    left = {key for key in bucket.keys if b"/data/" in key}
+    assert len(left) >= 150
+    calls: list[tuple[str, bytes]] = []
+    bucket.on_request = lambda call, key: calls.append((call, key))
+    bagit.create(files, BAG)
+    assert len(left & {key for call, key in calls if call == "put"}) < 2 * REQUESTS
+    assert len([key for call, key in calls if call == "head" and key not in left]) < 2 * REQUESTS
+    assert bagit.validate(BAG).ok
 
 
 def test_a_source_that_changes(bucket: MemoryBucket, files: Path) -> None:

@@ -65,11 +65,12 @@ def create_in_bucket(
         payload.examine(destination)
         with bucket_errors(destination):
             bucket, key = find_key(destination)
-            _require_free(bucket, key + b"/", destination, options)
+            continues = _require_free(bucket, key + b"/", destination, options)
             fit_bucket(destination)
         stack.enter_context(refusing(destination, RUN_AGAIN))
         folder = os.fsencode(stack.enter_context(TemporaryDirectory(prefix="pressmark-")))
-        sender = _Sender(bucket, key + b"/", options, stack.enter_context(Threads(REQUESTS, "pressmark-part")))
+        pool = stack.enter_context(Threads(REQUESTS, "pressmark-part"))
+        sender = _Sender(bucket, key + b"/", options, pool, continues)
         tags = TagWriter(options, folder)
         contents = read_payload(payload, "copy", sender.send(payload, on_event), tags, on_event)
         payload.check_unchanged()
@@ -82,13 +83,13 @@ def create_in_bucket(
         return tags.info()
 
 
-def _require_free(bucket: Bucket, prefix: bytes, destination: bytes, options: CreateOptions) -> None:
-    """Refuse a prefix with anything but what an interrupted run has left.
+def _require_free(bucket: Bucket, prefix: bytes, destination: bytes, options: CreateOptions) -> bool:
+    """Refuse a prefix with anything but what an interrupted run has left; return whether one has left anything.
 
     :raises BagError: another key is there, or a bag
     """
     if prefix == b"/":
-        return  # no prefix, which is refused
+        return False  # no prefix, which is refused
     require_free(bucket, prefix + bagit_txt.NAME, destination)
     tag_files = [bag_info.NAME, *(path for path, _source in options.tag_files)]
     tag_files += [manifest_name(name, tag=tag) for name in options.algorithms for tag in (False, True)]
@@ -103,23 +104,26 @@ def _require_free(bucket: Bucket, prefix: bytes, destination: bytes, options: Cr
         if not status.is_ours:
             what = f"the prefix contains {quoted_path(key[len(prefix) :])}, which another program has written"
             raise BagError(destination, f"{what}; choose an empty or new prefix")
+    return bool(first)
 
 
 class _Sender:
     """Writes the files of a new bag.
 
     :param pool: sends the parts of large files
+    :param continues: an interrupted run has sent files in the same order; those are not sent again
     :ivar prefix: the beginning of their keys
     :ivar files: number of files that were written
     """
 
-    def __init__(self, bucket: Bucket, prefix: bytes, options: CreateOptions, pool: Threads) -> None:
+    def __init__(self, bucket: Bucket, prefix: bytes, options: CreateOptions, pool: Threads, continues: bool) -> None:
         self.prefix = prefix
         self.files = 0
         self._bucket = bucket
         self._names = options.algorithms
         self._opening = OpenOptions(options.links == "follow", real=options.links != "follow")
         self._pool = pool
+        self._continues = continues
         self._space = Space(SENDING)
 
     def send(self, payload: Sources, on_event: Listener) -> Generator[tuple[bytes, Outcome]]:
@@ -202,16 +206,28 @@ class _Sender:
     def _publish(self, new: NewKey, outcome: Outcome) -> bool:
         """Make a file visible; return whether its key has the content then, also if an earlier run has written it."""
         assert outcome.digests is not None
+        if self._continues and new.is_small:
+            with suppress(FileNotFoundError):
+                return self._is_there(new.path, outcome)
+            self._continues = False
         try:
             new.publish(outcome.digests)
             return True
         except FileExistsError:
-            there = self._bucket.head(new.path)
+            return self._is_there(new.path, outcome)
+
+    def _is_there(self, key: bytes, outcome: Outcome) -> bool:
+        """Return whether a key has the content of a file.
+
+        :raises FileNotFoundError: it does not exist
+        """
+        assert outcome.digests is not None
+        there = self._bucket.head(key)
         if not there.is_ours or there.size != outcome.size:
             return False
         known = there.digests
         if known.keys().isdisjoint(outcome.digests):
-            with RemoteFile(self._bucket, new.path, token=there.token) as opened:
+            with RemoteFile(self._bucket, key, token=there.token) as opened:
                 known = transfer_content(Content(opened), self._names).digests or {}
         return all(known[name] == outcome.digests[name] for name in outcome.digests if name in known) and bool(known)
 
