@@ -69,7 +69,9 @@ def parse_key(text: str | bytes) -> tuple[str, bytes]:
     """
     bucket, key = _parts(encode_fs(text))
     if not key:
-        raise StoreError(decode_fs(encode_fs(text)), "the address of a bucket; specify that of a key in it")
+        raise StoreError(
+            decode_fs(encode_fs(text)), "the address names only a bucket; specify a key, such as s3://bucket/key"
+        )
     return bucket, key
 
 

@@ -1,10 +1,10 @@
-"""A bucket, by twelve calls; everything that Pressmark does in object storage is made of these.
+"""A bucket: the twelve calls on which everything in object storage is built.
 
-Keys are bytes, UTF-8 with ``/`` between their parts. Every call raises :class:`OSError` with a reason that says what to
-do; a key that does not exist is :class:`FileNotFoundError`, a refused request :class:`PermissionError`.
+Keys are bytes, UTF-8 with ``/`` between their parts. Every call raises :class:`OSError` with a reason that names what
+to do: :class:`FileNotFoundError` for a key that does not exist, :class:`PermissionError` for a refused request.
 
-Nothing is overwritten unless the caller says what: :data:`NEW` (the default) writes only where no key is, the token of
-a key only over that version of it. Both are decided by the server, so that two writers cannot both succeed.
+A call overwrites only what the caller names: :data:`NEW` (the default) writes only if the key does not exist, the token
+of a key only replaces that version. The server decides both, so two writers cannot both succeed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
     *("ListedKey", "Page", "Part", "Upload", "key_text", "sent_digests", "utf8_text"),
 ]
 
-#: Write only where no key is; write whatever is there.
+#: Write only if the key does not exist; write in any case.
 NEW, ANY = "new", "any"
 #: Bytes of a key, bytes of every part of an upload except the last, parts of an upload.
 MAX_KEY, MIN_PART, MAX_PARTS = 1024, 5 << 20, 10_000
@@ -48,7 +48,7 @@ ARCHIVED = "the content is archived; restore it from the archive before it is re
 
 
 class KeyChangedError(OSError):
-    """A key no longer has the version that was to be overwritten or removed."""
+    """A key no longer has the version to replace or remove."""
 
     def __init__(self, key: bytes) -> None:
         super().__init__(errno.ESTALE, "changed by another program", key)
@@ -62,7 +62,7 @@ class ArchivedError(OSError):
 
 
 def key_text(key: bytes) -> str:
-    """Return the text of a key that may be written.
+    """Return a key as text, if it can be written.
 
     :raises OSError: it is empty, too long, or not UTF-8
     """
@@ -75,7 +75,7 @@ def key_text(key: bytes) -> str:
 
 
 def utf8_text(key: bytes) -> str:
-    """Return the text of a key or of the beginning of keys.
+    """Return a key, or the beginning of keys, as text.
 
     :raises OSError: it is not UTF-8
     """
@@ -86,7 +86,7 @@ def utf8_text(key: bytes) -> str:
 
 
 def sent_digests(digests: Mapping[str, str], accepted: Container[str]) -> dict[str, str]:
-    """Return the digest to send with a key, the longest that the server accepts: S3 takes one; or nothing."""
+    """Return the longest digest that the server accepts, or nothing: a request to S3 has at most one."""
     names = [name for name in DIGESTS if name in digests and name in accepted]
     return {name: digests[name] for name in names[:1]}
 
@@ -107,11 +107,11 @@ class ListedKey(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A part of a listing.
+    """A page of a listing.
 
     :ivar keys: in the order of their bytes
-    :ivar directories: with a delimiter, the beginnings of further keys up to and with the next ``/``
-    :ivar after: where the next part begins; :data:`None` after the last
+    :ivar directories: with a delimiter, the beginnings of further keys, each with its ``/`` at the end
+    :ivar after: the key after which the next page begins; :data:`None` on the last page
     :ivar date: the server's clock, in seconds since 1970
     """
 
@@ -126,7 +126,7 @@ class KeyStatus(NamedTuple):
 
     :ivar digests: lower-case hex digests of the whole content that the server keeps, by algorithm
     :ivar is_archived: whether it must be restored before it can be read
-    :ivar is_ours: whether Pressmark has written it: every key that it writes says so
+    :ivar is_ours: whether Pressmark wrote it, as its metadata shows
     """
 
     size: int
@@ -139,7 +139,7 @@ class KeyStatus(NamedTuple):
 
 
 class Download(Protocol):
-    """The content of a key while it arrives; it must be closed."""
+    """The content of a key during its download; the caller closes it."""
 
     status: KeyStatus
 
@@ -180,11 +180,11 @@ class Upload(NamedTuple):
 
 
 class Bucket(Protocol):
-    """A bucket; see :mod:`pressmark.buckets.bucket`. Its calls may be made in several threads.
+    """A bucket; see :mod:`pressmark.buckets.bucket`. Several threads may call it at once.
 
     :ivar url: such as ``s3://books``
     :ivar accepted: the algorithms of digests that the server verifies and keeps; others are not sent
-    :ivar requests: number of requests so far, with repeated ones
+    :ivar requests: number of requests so far, including repeated ones
     :ivar sent: bytes of content that were sent
     :ivar received: bytes of content that were received
     """
@@ -197,7 +197,7 @@ class Bucket(Protocol):
 
     @property
     def server(self) -> object:
-        """What is equal for the buckets of one server."""
+        """An object that is equal for all buckets of one server."""
 
     def list(self, prefix: bytes, *, after: bytes = b"", delimiter: bool = False, limit: int = 1000) -> Page:
         """Return the next keys that begin with ``prefix``.
@@ -240,7 +240,7 @@ class Bucket(Protocol):
         """Begin an upload in parts, and return its id."""
 
     def part(self, key: bytes, upload: str, number: int, data: bytes | memoryview) -> Part:
-        """Send a part of an upload; a part with the same number is replaced.
+        """Send a part of an upload; it replaces a part with the same number.
 
         :param data: at least :data:`MIN_PART` bytes, except in the last part
         """

@@ -1,7 +1,7 @@
 """Digests that a provider has computed: a report of S3 Batch Operations ("Compute checksum"), or another table.
 
-A report may be larger than memory: its rows are kept in a temporary database, from which those are taken that fit the
-keys in the bucket now.
+A report may be larger than memory: a temporary database holds its rows. Only those count that match the keys in the
+bucket now.
 
 The report: https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-examples-reports.html
 """
@@ -63,7 +63,7 @@ class ChecksumReport:
         ``LastModifiedDate`` if it has them. If the name ends in ``.gz``, it is decompressed
     :param bucket: name of the bucket
     :param prefix: the beginning of the keys
-    :raises StoreError: it is no such table
+    :raises StoreError: the file is not such a table
     :raises OSError: it cannot be read
     """
 
@@ -132,20 +132,20 @@ class ChecksumReport:
         columns = "algorithm, digest, token, size, modified, has_version"
         rows: list[Any] = []
         for column in ("key", "encoded"):
-            # The keys of a report are encoded as in a URL; those of other tables may be written as they are.
+            # A report encodes keys as in a URL; other tables may contain them as they are.
             order = f"SELECT {columns} FROM row WHERE {column} = ? ORDER BY rowid"
             rows = rows or self._base.execute(order, (listed.key,)).fetchall()
         why = None
         found = False
         for algorithm, digest, token, size, modified, has_version in rows:
             if token is not None and token != listed.token:
-                why = "the report is of another version of it (ETag)"
+                why = "the report has another version of the file (ETag)"
             elif size is not None and size != listed.size:
-                why = "the report is of another version of it (size)"
+                why = "the report has another version of the file (size)"
             elif listed.modified > (self.written if modified is None else modified) + _SECOND:
-                why = "the report is older than it"
+                why = "the report is older than the file"
             elif token is None and has_version:
-                why = "the report names a version of it without an ETag"
+                why = "the report names a version of the file without an ETag"
             else:
                 found = True
                 yield _Fit(listed.key, algorithm, digest)
@@ -160,8 +160,8 @@ class ChecksumReport:
             return digests, ""
         why = next((why for _algorithm, _digest, why in rows if why), None)
         if why is None:
-            has = f"no {' or '.join(algorithms)} digest of it"
-            why = f"the report has {has}" if rows else "the report does not list it"
+            has = f"no {' or '.join(algorithms)} digest of the file"
+            why = f"the report has {has}" if rows else "the report does not list the file"
         return {}, why
 
 
@@ -179,7 +179,7 @@ def _records(file: Any, name: str) -> Iterator[dict[str, str]]:
             columns = list(_BATCH)
             yield dict(zip(columns, first, strict=True))
         else:
-            raise StoreError(name, _refusal("the first line is neither a header nor a row of such a report"))
+            raise StoreError(name, _refusal("the first line is neither a header nor a row of a report"))
         for row in rows:
             if len(row) == len(columns):
                 yield dict(zip(columns, row, strict=True))
@@ -262,7 +262,7 @@ def _algorithm_of(column: str) -> str:
 
 
 def _digest(text: str, algorithm: str) -> str | None:
-    """Return a digest in lower-case hex; :data:`None` if the text is none."""
+    """Return a digest in lower-case hex; :data:`None` if the text is not a digest."""
     size = _SIZES.get(algorithm)
     text = text.strip()
     if size is None or not text:

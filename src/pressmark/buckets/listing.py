@@ -27,8 +27,8 @@ def pages(
 def listed(bucket: Bucket, prefix: bytes, limit: int | None = None, *, start: bytes = b"") -> Iterator[ListedKey]:
     """Yield the keys that begin with ``prefix``.
 
-    :param limit: at most so many
-    :param start: the end of a key from which on they are listed
+    :param limit: maximum number of keys
+    :param start: only keys after the prefix and this
     """
     for page in pages(bucket, prefix, after=prefix + start if start else b"", limit=limit or 1000):
         yield from page.keys

@@ -64,8 +64,8 @@ class _Download(BytesIO):
 class MemoryBucket:
     """A bucket in memory.
 
-    :param on_request: called with the name of each call before and after it takes effect; it may raise an error, which
-        is what a lost request and a lost answer look like
+    :param on_request: called with the name of each call before and after it takes effect; an error that it
+        raises stands for a lost request or a lost answer
     :param clock: the server's clock
     :ivar keys: the content by key
     :ivar restored: keys of an archive whose content can be read
@@ -195,7 +195,7 @@ class MemoryBucket:
             raise FileExistsError(17, os.strerror(17), key)
         if over not in (NEW, ANY) and (there is None or there.token != over):
             raise KeyChangedError(key)
-        # As servers do it, so that equal content has equal tokens; which nothing may rely on.
+        # As on most servers, equal content has equal tokens. Nothing may rely on it.
         token = hashlib.md5(data, usedforsecurity=False).hexdigest()
         self._stored[key] = _Stored(data, token, self._clock(), storage_class or "STANDARD", digests)
         return token

@@ -105,7 +105,7 @@ class ProbeResult:
     :ivar completes: an upload in parts does not overwrite a key
     :ivar copies: a copy on the server does not overwrite a key
     :ivar deletes: an outdated version is not removed
-    :ivar digests: algorithms of the digests that are compared with the content, kept and returned
+    :ivar digests: algorithms of the digests that the server verifies, keeps and returns
     :ivar answers: what the server did, by attribute; for a digest by its algorithm
     :ivar left: the keys that could not be removed
     :ivar requests: number of requests

@@ -45,8 +45,8 @@ class RemoteDirectory:
     def listed(self, path: bytes, limit: int | None = None, *, start: bytes = b"") -> Iterator[ListedKey]:
         """Yield the keys whose path begins with ``path``, in the order of their bytes.
 
-        :param limit: at most so many
-        :param start: the end of a path from which on they are listed
+        :param limit: maximum number of keys
+        :param start: only keys after the path and this
         """
         return listed(self.bucket, self.prefix + path, limit, start=start)
 

@@ -1,8 +1,8 @@
 """A bucket of S3, or of a server that speaks its protocol.
 
-Nothing is sent by default: no checksum that the server was not seen to accept. Every wait has a time-out, and requests
-are repeated here, where a refusal after a lost answer is recognised. The content of each request is part of its
-signature, or its checksum is, so a server stores no other bytes than those that were sent.
+A request has a checksum only after a probe has shown that the server accepts it. Every wait has a time-out. Requests
+are repeated here, because a refusal after a lost answer must be recognised. The signature of a request covers its
+content or the checksum of it, so a server stores exactly the bytes that were sent.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["S3Bucket"]
 
-#: How often a request is sent, and the seconds before the second time; each further wait is twice as long.
+#: Attempts of a request, and seconds before the second one; each further wait is twice as long.
 TRIES, FIRST_WAIT = 6, 0.25
 # Keys that a request may remove.
 REMOVALS = 1000
@@ -93,7 +93,7 @@ class S3Bucket:
     :param profile: of the AWS settings
     :param region: without one, that of the AWS settings
     :param timeout: seconds that a server may be silent
-    :param connections: number of connections that are kept open for the next requests
+    :param connections: number of connections to keep open
     :raises StoreError: botocore is not installed, or the endpoint or the region is malformed
     :raises PermissionError: the profile does not exist
     """
@@ -127,7 +127,7 @@ class S3Bucket:
             what = f"object storage requires {missing}: pip install 'pressmark[s3]'"
             raise StoreError(self.url, what) from None
         self._errors = exceptions
-        # Of a connection, or of an answer that breaks off.
+        # Errors of a connection, or of an answer that breaks off.
         self._broken = (exceptions.HTTPError, ElementTree.ParseError, OSError)
         self._no_credentials = (BotoCoreError, RuntimeError)
         try:
@@ -262,7 +262,7 @@ class S3Bucket:
                 text=key_text(key),
             )
             token = _token(_fields(answer.xml).get("ETag"))
-        # If the key exists, versitygw reports success for an upload that does not.
+        # versitygw reports success for an upload that does not exist, if the key exists.
         try:
             found = self.head(key).token
         except _Missing:
@@ -324,7 +324,7 @@ class S3Bucket:
         return _token(_fields(answer.xml).get("ETag"))
 
     def delete(self, keys: Sequence[bytes], *, token: str | None = None) -> None:
-        # Control characters cannot be written in the list of a request.
+        # XML, the list of a request, cannot contain control characters.
         lone = {key for key in keys if len(keys) == 1 or min(key, default=0) < 0x20}
         for key in lone:
             with suppress(_Missing):
@@ -355,15 +355,15 @@ class S3Bucket:
         digest: str | None = None,
         body: bytes = b"",
     ) -> _Answer:
-        """Send a request, several times if it fails for a time, and return the answer.
+        """Send a request, repeat it after temporary failures, and return the answer.
 
-        :param operation: for messages, as in the documentation of rights
+        :param operation: for messages, by its name in policies
         :param key: for messages
         :param text: the key that the request is for; empty for the bucket
         :param over: the condition of a request that writes
         :param data: content
         :param digest: its SHA-256 digest, if it is known
-        :param body: anything else that is sent
+        :param body: other content, such as XML
         """
         attempt = 0
         while True:
@@ -442,7 +442,7 @@ class S3Bucket:
 class _Refused(Exception):
     """An answer that is an error.
 
-    :ivar key: that it is about, if it is about one of many
+    :ivar key: the refused key, if the request has many
     :ivar region: of the bucket, if the server names it
     """
 
@@ -527,7 +527,9 @@ _STATUSES = {
 
 def _condition(over: str) -> dict[str, str]:
     if not over:
-        raise OSError(errno.EIO, "the server has no ETag for the key, which cannot be replaced safely; write it anew")
+        raise OSError(
+            errno.EIO, "the server has no ETag for the key, so the key cannot be replaced safely; upload it again"
+        )
     return {"if-none-match": "*"} if over == NEW else _if_match(None if over == ANY else over)
 
 
@@ -583,7 +585,7 @@ def _listed(element: ElementTree.Element, tag: str) -> Iterator[dict[str, str]]:
 
 
 def _decoder(fields: Mapping[str, str]) -> Callable[[str], bytes]:
-    """Return the function that decodes keys of a listing; some servers ignore the encoding that was asked for."""
+    """Return the function that decodes keys of a listing; some servers ignore the requested encoding."""
     if fields.get("EncodingType") == "url":
         return lambda text: unquote_plus(text).encode()
     return str.encode

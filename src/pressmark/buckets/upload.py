@@ -1,7 +1,7 @@
 """Files on their way to a bucket: small ones in one request, large ones in parts while they are read.
 
-An upload in parts is visible to nobody until it is complete. One that an interrupted run left is continued: parts that
-have the same content are not sent again.
+An upload in parts is visible to nobody until it is complete. The next run continues one that an interrupted run
+left, and sends no part with the same content again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["PART", "WHOLE", "NewKey", "PartsUpload", "Space", "part_size"]
 
 #: Bytes of a part, unless the file needs larger ones.
 PART = 8 << 20
-#: Bytes of the largest file of an object that is sent in one request: the server keeps digests of whole files only.
+#: Bytes of the largest file of an object that is sent in one request: only of such files, servers keep a digest.
 WHOLE = 64 << 20
 # Parts of a file that are sent at a time.
 AT_A_TIME = 6
@@ -41,7 +41,7 @@ class PartsUpload:
     :param size: of the file; 0 if it is not known
     :ivar path: the key
     :ivar size: bytes so far
-    :ivar is_there: whether the key exists already, by an earlier run: then the content is only compared
+    :ivar is_there: whether an earlier run has written the key: then the content is only compared
     """
 
     def __init__(self, bucket: Bucket, key: bytes, pool: Threads, size: int, storage_class: str | None = None) -> None:

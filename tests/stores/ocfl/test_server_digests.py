@@ -203,17 +203,17 @@ def test_the_rest_of_a_report(bucket: MemoryBucket, tmp_path: Path) -> None:
     report = check(bucket, digests_from=os.fsencode(path))
     assert methods(report) == {"report": 1, "unverified": 5}
     assert {one.message for one in report.problems} == {
-        "the report does not list it; read it with digests='read'",
+        "the report does not list the file; read it with digests='read'",
     }
 
 
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"etag": "other"}, "the report is of another version of it (ETag)"),
-        ({"checksumType": "COMPOSITE"}, "the report does not list it"),
-        ({"algorithm": "SHA256"}, "the report has no sha512 digest of it"),
-        ({"checksum_hex": "", "checksum_base64": "AAAA"}, "the report does not list it"),
+        ({"etag": "other"}, "the report has another version of the file (ETag)"),
+        ({"checksumType": "COMPOSITE"}, "the report does not list the file"),
+        ({"algorithm": "SHA256"}, "the report has no sha512 digest of the file"),
+        ({"checksum_hex": "", "checksum_base64": "AAAA"}, "the report does not list the file"),
     ],
 )
 def test_rows_that_do_not_count(bucket: MemoryBucket, tmp_path: Path, other: dict[str, str], why: str) -> None:
@@ -234,7 +234,7 @@ def test_an_old_report(bucket: MemoryBucket, tmp_path: Path) -> None:
     path = report_of(bucket, tmp_path / "report.csv")
     os.utime(path, (1, 1))
     report = check(bucket, digests_from=path)
-    assert {one.message.partition(";")[0] for one in report.problems} == {"the report is older than it"}
+    assert {one.message.partition(";")[0] for one in report.problems} == {"the report is older than the file"}
 
 
 def table(bucket: MemoryBucket, columns: str, row: str) -> str:
@@ -277,8 +277,8 @@ def test_tables_with_a_header(bucket: MemoryBucket, tmp_path: Path, columns: str
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "the first line is neither a header nor a row of such a report"),
-        (b"memory,x.txt,1,2024-01-01T00:00:00Z,abc\n", "the first line is neither a header nor a row of such a report"),
+        (b"", "the first line is neither a header nor a row of a report"),
+        (b"memory,x.txt,1,2024-01-01T00:00:00Z,abc\n", "the first line is neither a header nor a row of a report"),
         (b"Bucket,Key,Size\nmemory,key,1\n", "the table has no column with digests"),
         (b"Key,sha512\na,b,c\n", "line 2 has 3 columns instead of 2"),
         (b"Key,sha512\n" + b"x" * 200_000, "line 2: field larger than field limit"),

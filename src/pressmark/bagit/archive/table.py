@@ -65,7 +65,7 @@ class Node(NamedTuple):
 
 
 class MemberTable:
-    """The members of an archive, or the files of another tree; a context manager.
+    """The members of an archive, or the files of a bag in a bucket; a context manager.
 
     :param check_members: called with the number of members and directories
     :raises SpillError: a temporary file cannot be written or read

@@ -196,7 +196,7 @@ class BagInBucket(ArchivedBag):
         return RemoteFile(self._bucket, self._prefix + path, token=node.value.decode() or None)
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
-        """Return why a file is unreadable as far as the listing shows it: because it is archived."""
+        """Return why a file is unreadable, as far as the listing shows it: it is archived."""
         node = self.file(path)
         if node is None or node.algorithms != _ARCHIVED:
             return None

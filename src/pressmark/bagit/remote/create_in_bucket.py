@@ -1,8 +1,8 @@
 """Create a bag in a bucket, as a tree of keys.
 
-The payload is written first, each key only where none is; then the manifests and the other tag files; bagit.txt last.
-A prefix without it is no bag, so the bag appears with one request. A run that was interrupted leaves keys that the next
-run takes, if Pressmark has written them and they have the same content.
+The payload is written first, each key only if it does not exist; then the manifests and the other tag files; bagit.txt
+last. A prefix without it is not a bag, so the bag appears with one request. The next run reuses the keys of an
+interrupted one, if Pressmark wrote them and their content is the same.
 """
 
 from __future__ import annotations
@@ -172,12 +172,12 @@ class _Sender:
         return NewKey(self._bucket, key, self._pool, size)
 
     def _published(self, new: NewKey, outcome: Outcome) -> Outcome:
-        """Make a file visible that was read, and return its outcome."""
+        """Make a file visible after reading it, and return its outcome."""
         if outcome.digests is None:
             return outcome
         try:
             if not self._publish(new, outcome):
-                what = "another content has this key, which an interrupted run has left; choose another prefix"
+                what = "an interrupted run has left a file with other content; choose another prefix"
                 raise OSError(errno.EEXIST, what)
         except OSError as error:
             return not_written(new.path, error)
@@ -204,7 +204,7 @@ class _Sender:
         self.files += 1
 
     def _publish(self, new: NewKey, outcome: Outcome) -> bool:
-        """Make a file visible; return whether its key has the content then, also if an earlier run has written it."""
+        """Make a file visible; return whether its key has the content, perhaps by an earlier run."""
         assert outcome.digests is not None
         if self._continues and new.is_small:
             with suppress(FileNotFoundError):

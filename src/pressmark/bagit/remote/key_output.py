@@ -18,7 +18,7 @@ from pressmark.threads import Threads
 
 __all__ = ["KeyOutput", "fit_bucket", "new_key", "require_free"]
 
-# Bytes that are kept before an upload begins, whose size may be known by then.
+# Bytes to collect before an upload begins: by then, its size may be known.
 FIRST = 1 << 20
 
 

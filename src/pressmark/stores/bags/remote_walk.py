@@ -1,7 +1,7 @@
-"""The walk of a folder of bags in object storage, and the files of one bag in it; both only read.
+"""The walk of a folder of bags in object storage, and the files of one of its bags. Nothing is changed.
 
-Bags are trees of keys or archives. A listing with a delimiter stands for the scan of a directory, and the identifier of
-a bag costs the download of its bag-info.txt; many bags are looked at a time. No index is kept.
+Bags are trees of keys or archives. A listing with a delimiter replaces the scan of a directory. The identifier of a bag
+requires the download of its bag-info.txt; the walk reads many bags at a time. It keeps no index.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pressmark.stores.recheck import Item
 
 __all__ = ["RemoteBag", "RemoteBagWalk", "contains_bags"]
 
-# Entries of a folder that are looked at, to find out whether it contains bags.
+# Entries of a folder that are read to find out whether it contains bags.
 _LOOKED_AT = 16
 
 
@@ -180,7 +180,7 @@ class RemoteBag(BagObject):
         return iter(())
 
     def confirm(self) -> None:
-        """Return: each file is read in one version, and compared with its digest."""
+        """Do nothing: each file is read in one version, and compared with its digest."""
 
     def tags_and_digests(self, names: Sequence[bytes]) -> tuple[BagTags, Listed]:
         with open_base(self._bag_path) as base:

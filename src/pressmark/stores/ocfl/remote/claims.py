@@ -25,7 +25,7 @@ __all__ = ["Claims"]
 # Attempts to claim an object, and the longest pause between two of them in seconds.
 ATTEMPTS = 16
 PAUSE = 1.0
-# A claim is written again after as many seconds: a repair removes those older than a day.
+# Seconds until a run writes its claim again: a repair removes those older than a day.
 RENEWED = 3600.0
 
 
@@ -124,5 +124,5 @@ class Claims:
 
 
 def _folder(path: bytes) -> bytes:
-    """Return where the claims of an object are."""
+    """Return the directory of the claims of an object."""
     return CLAIMS + hashlib.sha256(path).hexdigest().encode() + b"/"

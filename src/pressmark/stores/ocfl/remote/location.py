@@ -14,7 +14,7 @@ from pressmark.errors import StoreError
 
 __all__ = ["CLAIMS", "DECIDED", "FIRST", "REMOVALS", "Location", "Replacement"]
 
-#: What takes the place of conditions on a server that ignores them: see :class:`OcflRoot`.
+#: What replaces conditions on a server that ignores them: see :class:`OcflRoot`.
 Replacement = Literal["claims", "single_writer"]
 
 #: Where runs note which objects they remove.
@@ -24,7 +24,7 @@ CLAIMS = STAGING + b"claims/"
 
 #: The inventory of a version, relative to its object.
 DECIDED = re.compile(rb"v[0-9]+/inventory\.json")
-#: That of the first version, which decides about a new object.
+#: The inventory of the first version, which decides about a new object.
 FIRST = re.compile(rb"v0*1/inventory\.json")
 _IN_VERSION = re.compile(rb"v[0-9]+/")
 
@@ -33,7 +33,7 @@ class Location(RemoteDirectory):
     """A storage root in a bucket, or a part of it.
 
     :param prefix: empty, or with ``/`` at its end
-    :param replacement: what takes the place of conditions on a server that ignores them; :data:`None` to refuse it
+    :param replacement: what replaces conditions on a server that ignores them; :data:`None` to refuse the server
     :ivar probed: what can be relied on, once that is known
     :ivar has_claims: whether runs claim the objects that they change
     """
@@ -45,7 +45,7 @@ class Location(RemoteDirectory):
         self.has_claims = False
 
     def require_fit(self) -> None:
-        """Check once that the server decides between writers, or that something takes its place.
+        """Check once that the server decides between writers, or that something replaces its decision.
 
         :raises StoreError: neither is the case
         """

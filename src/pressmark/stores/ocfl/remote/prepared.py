@@ -38,7 +38,7 @@ class Prepared:
     :ivar uploads: large files that are in the bucket, but not yet visible
     :ivar copied: the files that the server has copied, by content path
     :ivar there: the files of a new object that an interrupted run has sent
-    :ivar is_adopted: whether its inventories are given, so that no content path changes
+    :ivar is_adopted: whether its inventories come from the source, so that no content path may change
     :ivar is_claimed: whether the object is claimed until this is discarded
     """
 
@@ -57,7 +57,7 @@ class Prepared:
 
 
 class Joined:
-    """An open file, and what was read of it before."""
+    """An open file with the bytes that were already read from it."""
 
     def __init__(self, first: bytes, file: Any) -> None:
         self._first = first
@@ -93,7 +93,7 @@ def files_below(top: bytes) -> list[bytes]:
 
 
 def other_names(path: bytes) -> Iterator[bytes]:
-    """Yield a content path, and others for content with another one's path."""
+    """Yield a content path, then others in case that different content has it."""
     yield path
     for number in count(2):
         yield path + b"~%d" % number

@@ -1,18 +1,19 @@
 """Changes of a storage root in a bucket, safe with many writers and after a kill.
 
-A bucket has no rename, so that everything is written where it stays, in this order:
+A bucket has no rename, so everything is written to its final key, in this order:
 
-1. content, each file only where no key is: nothing is overwritten;
-2. the inventory of the version, ``vN/inventory.json``, only where no key is. It contains the whole version: whoever
-   writes it has won, and from here on anybody can finish the version;
-3. the sidecar of the version; then the object's inventory, only over the one that was read before, and its sidecar. A
+1. content, each file only if its key does not exist: nothing is overwritten;
+2. the inventory of the version, ``vN/inventory.json``, only if its key does not exist. It contains the whole version:
+   the run that writes it has won, and from then on any run can finish the version;
+3. the sidecar of the version; then the object's inventory, only over the one that the run has read, and its sidecar. A
    new object gets its declaration last.
 
 Where the server ignores conditions, they are checked before each request, and a run claims an object from its first
 write to its last: see :mod:`pressmark.stores.ocfl.remote.claims`.
 
-A run that is killed before step 2 leaves content that no inventory lists: the next version with this number takes what
-is equal and removes the rest. One that is killed after it leaves a version that the next change, or a repair, finishes.
+A run that is killed before step 2 leaves content that no inventory lists: the next version with this number reuses
+equal files and removes the others. A run that is killed after it leaves a version that the next change, or a repair,
+finishes.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ __all__ = ["RemoteChanges"]
 _INVENTORY = encode_fs(INVENTORY)
 # Attempts to replace a file that other writers replace, too.
 TRIES = 100
-# A run that removes an object says so more often.
+# Seconds. A run that removes an object renews its note more often.
 ALIVE = 3600.0
 _IN_VERSION = re.compile(rb"v[0-9]+/")
 
@@ -166,12 +167,12 @@ class RemoteChanges(RemotePreparation):
         sidecar, line = _sidecar(document, data)
         if not is_alone:
             names, contents = set(self._location.names(path)), _contents(document)
-            # What an earlier version has lost is no reason to leave this one unfinished.
+            # Lost files of an earlier version do not prevent this one.
             wanted = {name for name in contents if is_new or name.startswith(version + b"/")}
             if missing := wanted - names:
                 where = self._location.path(path + b"/" + min(missing))
                 raise FileNotFoundError(errno.ENOENT, "a file of the new version is missing", where)
-            # Of losers, and of objects that were removed.
+            # Files of runs that lost, and of objects that were removed.
             versions = map(encode_fs, document["versions"])
             own = {one + b"/" + _INVENTORY for one in versions} | contents
             # An earlier version may have another algorithm.

@@ -1,4 +1,4 @@
-"""The digests of content in a bucket: of its content, of the server, or of a report of the server's provider."""
+"""The digests of content in a bucket: computed here, kept by the server, or from a report of the provider."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Key = TypeVar("Key")
 class ServerDigests:
     """The digests of the content of a storage root.
 
-    :param source: ``read`` the content, use the digests that are ``stored`` by the server, or neither (empty)
-    :param report: comes before them
+    :param source: ``read`` the content, use the digests that the server has ``stored``, or neither (empty)
+    :param report: used first
     """
 
     def __init__(self, storage: RemoteStorage, source: str, report: ChecksumReport | None) -> None:
