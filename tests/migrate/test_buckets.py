@@ -20,7 +20,7 @@ from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import MigrationError, PressmarkError, StoreError
 from pressmark.stores.ocfl.remote import prepared, preparing
 from pressmark.stores.ocfl.root import OcflRoot
-from stores.ocfl.unconditional_bucket import UnconditionalMemory
+from support.careless_bucket import CarelessBucket
 
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
 FILES = {"a.txt": b"one", "deep/b.bin": bytes(range(256)), "empty": b""}
@@ -466,7 +466,7 @@ def test_a_source_that_changes(tmp_path: Path, buckets: dict[str, CountingBucket
 def test_a_run_that_is_refused(tmp_path: Path, buckets: dict[str, CountingBucket], is_there: bool) -> None:
     """A server that ignores conditions: nothing stays, and another plan takes the place of the first."""
 
-    class Lying(UnconditionalMemory, CountingBucket):
+    class Lying(CarelessBucket, CountingBucket):
         pass
 
     buckets["books"] = bucket = Lying()
