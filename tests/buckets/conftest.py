@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -15,7 +14,7 @@ from pressmark.buckets.bucket import Bucket
 from pressmark.buckets.memory import MemoryBucket
 
 from .proxy import Proxy, run_proxy
-from .servers import CREDENTIALS, versitygw
+from .servers import set_variables, user_settings, versitygw
 
 # A failed assertion of the helper shows its values, too.
 pytest.register_assert_rewrite(f"{__package__}.killed_writers")
@@ -37,10 +36,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables of a user of the server; those of whoever runs the tests are hidden."""
-    folder = tmp_path_factory.mktemp("aws")
-    names = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
-    files = {name: str(folder / name) for name in names}
-    return {**CREDENTIALS, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", **files}
+    return user_settings(tmp_path_factory.mktemp("aws"))
 
 
 @pytest.fixture
@@ -58,15 +54,6 @@ def folder(tmp_path: Path, aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
         books = tmp_path / "data" / "books"
         books.mkdir()
         yield books
-
-
-def set_variables(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace all variables that botocore reads."""
-    for name in os.environ:
-        if name.startswith("AWS_"):
-            monkeypatch.delenv(name)
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
 
 
 @contextlib.contextmanager

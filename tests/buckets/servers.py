@@ -1,4 +1,4 @@
-"""Servers for tests on this computer: versitygw, over a directory."""
+"""Servers for tests and benchmarks on this computer: versitygw, over a directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,25 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
+
+
+def user_settings(folder: Path) -> dict[str, str]:
+    """Return the variables of a user of the server.
+
+    :param folder: without files with the settings of a user
+    """
+    names = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+    files = {name: str(folder / name) for name in names}
+    return {**CREDENTIALS, "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", **files}
+
+
+def set_variables(settings: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace all variables that botocore reads."""
+    for name in os.environ:
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
 
 
 @contextlib.contextmanager

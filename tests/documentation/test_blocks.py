@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 import pytest
 
-from buckets.servers import CREDENTIALS, find_versitygw, versitygw
+from buckets.servers import find_versitygw, user_settings, versitygw
 from cli.conftest import COMMAND, environment
 
 from .pages import DOCS, Block, blocks, name_of, pages, prose
@@ -133,9 +133,8 @@ def served(page: str, home: Path) -> Iterator[dict[str, str]]:
         return
     folder = home / "server"
     folder.mkdir()
-    files = {name: str(folder / name) for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")}
     with versitygw(folder) as endpoint:
-        yield {**CREDENTIALS, **files, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL_S3": endpoint}
+        yield {**user_settings(folder), "AWS_ENDPOINT_URL_S3": endpoint}
 
 
 @contextmanager
