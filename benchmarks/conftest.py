@@ -20,6 +20,8 @@ SECONDS, ROUNDS = 0.3, 5
 RECORDS = Path(__file__).with_name("record")
 # Marks that only ``-m`` selects.
 CHOSEN = ("peers", "scale")
+# For the server of object storage, which the tests also use.
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
