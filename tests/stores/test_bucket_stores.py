@@ -134,6 +134,28 @@ def test_one_object(any_store: Store, tmp_path: Path) -> None:
         any_store.get("")
 
 
+@pytest.mark.parametrize("ahead", [1, None])
+def test_archived_files(bucket: MemoryBucket, any_store: Store, ahead: int | None) -> None:
+    """A check reports each file of an archive class, without a request for it where keys are listed ahead."""
+    with serving(bucket, ahead):
+        before = bucket.requests
+        assert problems(any_store) == []
+        count = bucket.requests - before
+        files = [key for key in bucket.keys if key.endswith(b".txt")]
+        for key in files[1:]:
+            bucket.put(key, bucket.keys[key], over=ANY, storage_class="DEEP_ARCHIVE")
+        before = bucket.requests
+        report = any_store.check()
+        assert ahead is not None or bucket.requests - before == count
+        found = [("content-archived", key.removeprefix(PREFIX).decode()) for key in files[1:]]
+        assert [(one.kind, one.path) for one in report.problems] == found
+        assert len(found) == 2
+        assert report.ok
+        assert report.counts["objects"] == 3
+        ignored = [one.path for one in any_store.check(ignore=["f.*"]).problems if one.kind == "content-archived"]
+        assert ignored == []
+
+
 def test_a_large_file_is_positioned(bucket: MemoryBucket) -> None:
     """A file is a seekable stream, which reads nothing that is not asked for."""
     store = put(bucket, "ab/foo/f")

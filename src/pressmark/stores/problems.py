@@ -78,6 +78,9 @@ KINDS = Kinds(
         "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
         "unmended": Kind(ERROR, "", "a damaged or lost file that the good copy does not have"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
+        "content-archived": Kind(
+            WARNING, "", "the content of a file is archived, so it was not read; restore it before you read it"
+        ),
         "excluded": Kind(WARNING, "", "a file or directory of a source, left out because a glob matches its name"),
         # --- Pairtree: the tree as a whole
         "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
@@ -154,9 +157,6 @@ KINDS = Kinds(
         "special-file": _ocfl(ERROR, "a named pipe, socket or device, not opened", "E089"),
         "symbolic-link": _ocfl(ERROR, "a symbolic link, not followed", "E090"),
         # --- OCFL: objects
-        "content-archived": Kind(
-            WARNING, "", "a content file was not verified, because it is archived; restore it before it is read"
-        ),
         "content-changing": Kind(ERROR, "3.4", "a content file changed while it was read"),
         "content-directory-empty": _ocfl(ERROR, "an empty directory in the content", "E024"),
         "content-extra": _ocfl(ERROR, "a content file that is not listed in any manifest", "E023"),
@@ -273,6 +273,8 @@ REMEDIES = {
     "unrepaired": "correct what the message names, such as permissions, and repair the store again",
     "unmended": "use another good copy",
     "unreadable": "correct the permissions, or check the disk",
+    "content-archived": "use the digests of the server (`pressmark store check --digests=stored`) or of a report "
+    "(in an OCFL storage root), or restore the file from the archive and check again",
     "excluded": _NONE,
     # --- Pairtree
     "version-missing": "create pairtree_version0_1 with the line of section 4",
@@ -333,8 +335,6 @@ REMEDIES = {
     "special-file": "move it out of the storage root",
     "symbolic-link": "replace the link with its target",
     # --- OCFL: objects
-    "content-archived": "use the digests of the server (`pressmark store check --digests=stored`) or of a report, or "
-    "restore the file from the archive and check again",
     "content-changing": _AGAIN,
     "content-directory-empty": _REPAIR,
     "content-extra": "move it out of the object, or restore the inventory that lists it",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import sleep
 from typing import TypeVar
 
+from pressmark.buckets.bucket import ArchivedError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import is_readable, why_unreadable
 from pressmark.fs.file_errors import kind_of_error
@@ -187,6 +188,8 @@ def unreadable_file(error: OSError | None, path: bytes, kind: str = "unreadable"
     """
     if error is None or isinstance(error, FileNotFoundError):
         return []
+    if isinstance(error, ArchivedError):
+        return [problem("content-archived", path)]
     return [problem(kind, path, error.strerror or str(error))]
 
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from pressmark.buckets.bucket import Bucket, ListedKey, Page, key_text
+from pressmark.buckets.bucket import ARCHIVES, ArchivedError, Bucket, ListedKey, Page, key_text
 from pressmark.buckets.remote_content import SMALL
 from pressmark.buckets.remote_directory import RemoteDirectory
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
 from pressmark.errors import StoreError
 from pressmark.fixity.outcomes import Content
-from pressmark.fs.names import encode_fs, is_partial
+from pressmark.fs.names import decode_fs, encode_fs, is_partial
 from pressmark.fs.staging import LOCK
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
@@ -94,8 +94,14 @@ class BucketDirectory:
     def other_spelling(self, path: bytes) -> None:
         return None
 
-    def why_unreadable(self, file: bytes) -> None:
-        return None  # reading it would cost a request
+    def why_unreadable(self, file: bytes) -> OSError | None:
+        """Return why a file is unreadable, as far as a listing shows it: it is archived."""
+        return ArchivedError(file) if file in self.archived(file) else None
+
+    def archived(self, top: bytes) -> list[bytes]:
+        """Return the paths of the archived files at and below ``top``."""
+        paths = (one.key[len(self.prefix) :] for one in self._remote.listed(top) if one.storage_class in ARCHIVES)
+        return [path for path in paths if (path + b"/").startswith(top + b"/")]
 
     def find_unreadable(
         self, top: bytes, path: bytes, *, links: str, ignored: Callable[[str], object]
@@ -107,7 +113,11 @@ class BucketDirectory:
         except NotADirectoryError:
             names = []
         is_unended = is_partial(path.rpartition(b"/")[2]) or (names and all(map(is_partial, names)))
-        return [problem("partial", path, section="")] if is_unended else ()
+        found = [problem("partial", path, section="")] if is_unended else []
+        for below in (file[len(top) :] for file in self.archived(top)):
+            if not any(map(ignored, decode_fs(below).split("/")[1:])):
+                found.append(problem("content-archived", path + below))
+        return found
 
     def leftovers(self, directory: bytes) -> list[tuple[bytes, str]]:
         try:
@@ -153,6 +163,7 @@ class _Ahead(BucketDirectory):
         # All keys from the beginning on, up to the one after which the next request lists.
         self._begin = b""
         self._keys: list[bytes] = []
+        self._archived: list[bytes] = []
         self._after: bytes | None = b""
 
     def scan(self, directory: bytes, *, follow: bool = False) -> list[DirectoryEntry]:
@@ -178,6 +189,13 @@ class _Ahead(BucketDirectory):
             raise self._remote.not_a_directory(directory)
         return sorted(found)
 
+    def archived(self, top: bytes) -> list[bytes]:
+        first, end = self.prefix + top, self.prefix + top + b"0"
+        if not self._has(first, end):
+            return super().archived(top)
+        keys = self._archived[bisect_left(self._archived, first) : bisect_left(self._archived, end)]
+        return [key[len(self.prefix) :] for key in keys if (key + b"/").startswith(first + b"/")]
+
     def _has(self, top: bytes, end: bytes) -> bool:
         """Return whether all keys from ``top`` to ``end`` are known; without an end, all from ``top`` on."""
         return self._begin <= top and (self._after is None or bool(end and end <= self._after))
@@ -185,15 +203,17 @@ class _Ahead(BucketDirectory):
     def _list(self, top: bytes, end: bytes) -> bool:
         """List the keys from ``top`` on, and return whether they are known up to ``end``; if not, they are many."""
         if self._after is not None and self._begin <= top <= self._after:
-            del self._keys[: bisect_left(self._keys, top)]
+            for keys in (self._keys, self._archived):
+                del keys[: bisect_left(keys, top)]
         else:
-            self._keys = []
+            self._keys, self._archived = [], []
             self._after = top[:-1] + _BEFORE if top else b""
         self._begin = top
         while not self._has(top, end) and len(self._keys) < AHEAD:
             require_use()
             page = self._page(self._after or b"")
             self._keys += [one.key for one in page.keys]
+            self._archived += [one.key for one in page.keys if one.storage_class in ARCHIVES]
             self._after = page.after
         return self._has(top, end)
 

@@ -115,7 +115,9 @@ class Walk(StoreWalk):
             elif files:
                 record = self.object(directory, files, renaming)
                 if self.readable:
-                    record = record._replace(problems=(*record.problems, *self._unreadable_in(directory, files)))
+                    record = record._replace(
+                        problems=(*record.problems, *self._unreadable_in(source, directory, files))
+                    )
                 yield record  # first: see again
             for name in junk:
                 yield problem("junk", path + b"/" + name)
@@ -157,13 +159,14 @@ class Walk(StoreWalk):
     def unreadable(self, record: StoreObject) -> list[Problem]:
         directory = record.path.removeprefix(f"{ROOT}/")
         try:
-            return self._unreadable_in(directory, self.files(directory))
+            return self._unreadable_in(self.tree_directory, directory, self.files(directory))
         except OSError as error:
             return [problem("unreadable", encode_fs(record.path), error.strerror or str(error))]
 
-    def _unreadable_in(self, directory: str, files: Sequence[bytes]) -> list[Problem]:
-        paths = [encode_fs(f"{ROOT}/{directory}/") + name for name in files]
-        return [found for path in paths for found in unreadable_file(self.directory.why_unreadable(path), path)]
+    def _unreadable_in(self, source: StoreDirectory, directory: str, files: Sequence[bytes]) -> list[Problem]:
+        root = encode_fs(f"{ROOT}/")
+        paths = [encode_fs(f"{directory}/") + name for name in files]
+        return [found for path in paths for found in unreadable_file(source.why_unreadable(path), root + path)]
 
     def _identified(self, directory: str, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return the identifier of a directory, and the problems of both."""
