@@ -271,6 +271,9 @@ class MemoryChanges:
     def lock(self, *, wait: bool = True) -> nullcontext[None]:
         return nullcontext()
 
+    def claimed(self, _path: bytes) -> nullcontext[None]:
+        return nullcontext()
+
     def begin(self, _path: bytes = b"") -> bytes:
         return self.path + b"/%d" % next(self._numbers)
 

@@ -43,7 +43,7 @@ def folder_of(root: OcflRoot) -> Any:
 def test_a_good_object_has_no_problems(root: OcflRoot) -> None:
     report = root.check(digests=True)
     assert report.problems == []
-    assert report.counts == {"objects": 1, "files": 3, "bytes": 11}
+    assert report.counts.items() >= {"objects": 1, "files": 3, "bytes": 11}.items()
 
 
 def add(name: str, data: bytes = b"x") -> Callable[[Path], object]:
