@@ -73,4 +73,5 @@ async def _main(address: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(sys.argv[1], float(sys.argv[2])))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_main(sys.argv[1], float(sys.argv[2])))

@@ -127,7 +127,7 @@ def title(subject: str, delay: str) -> str:
 @pytest.mark.parametrize("program", ["pressmark", peer("ocfl-go"), peer("s5cmd")])
 def test_put(measure: Measure, books: Books, pressmark: tuple[str, ...], delay: str, program: str) -> None:
     """Store new objects in an empty root; s5cmd copies their files."""
-    words: Callable[[], Words] = {
+    words = {
         "pressmark": lambda: (*pressmark, "store", "put", "s3://books/new", "--from", books.list, "--no-progress"),
         "ocfl-go": lambda: ocfl_go("put", "new", books.list),
         "s5cmd": lambda: s5cmd(books, delay, f"{books.files}/", "s3://books/new/"),
