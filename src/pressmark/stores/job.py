@@ -204,8 +204,6 @@ def _check_ocfl(
             receipt.count("gone")
             continue
         receipt.fail("wrong", path=path, message="found by the walk, but no longer readable")
-    if not digests:
-        del report.counts["bytes"]
     return report.counts, {code: (kind, n, decode_fs(at), words) for code, (kind, n, at, words) in check.advice.items()}
 
 

@@ -59,6 +59,7 @@ KINDS = Kinds(
         "beside": Kind(
             WARNING, "", "a file or directory next to the store's own files that does not belong to any object"
         ),
+        "object-missing": Kind(ERROR, "", "no object has the selected identifier or path"),
         "object-changing": Kind(ERROR, "", "the object kept changing during the check; check it again"),
         "junk": Kind(
             WARNING,
@@ -265,6 +266,7 @@ _NONE = "none required"
 #: What to do about each kind.
 REMEDIES = {
     "beside": f"{_NONE}; move it elsewhere if it does not belong to the store",
+    "object-missing": "correct the identifier, or restore the object from another copy",
     "object-changing": _AGAIN,
     "junk": _NONE,
     "leftover": f"{_NONE}; a repair removes it",

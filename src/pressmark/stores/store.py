@@ -68,16 +68,30 @@ class Store(ChangedStore):
 
     @abstractmethod
     def objects(
-        self, *, threads: int | None = None, ignore: Sequence[str] = (), problems: list[Problem] | None = None
+        self,
+        *,
+        ids: Iterable[str | bytes] | None = None,
+        match: Sequence[str] | str = (),
+        threads: int | None = None,
+        ignore: Sequence[str] = (),
+        problems: list[Problem] | None = None,
     ) -> Iterator[StoreObject]:
-        """Yield every object lazily, in an order that does not depend on the file system.
+        """Yield every object lazily, in an order that does not depend on the file system, or the selected ones.
 
-        Files and directories outside of all objects are added to ``problems``, so every file is accounted for.
+        Files and directories outside of all objects are added to ``problems``, so every file is accounted for; if
+        objects are selected, only unreadable directories where one may be.
 
+        :param ids: yield only the objects with these identifiers, in this order; they are read lazily, and a path
+            selects the object there if no object has it as its identifier. A layout finds each object without a walk.
+            One that is not found is a problem of kind ``object-missing``, or an error without ``problems``
+        :param match: yield only the objects with identifiers that match one of these globs, from begin to end, such as
+            ``ark:/13030/*``. An object whose identifier cannot be read is yielded, too
         :param threads: number of threads that read directories; :data:`None` for one per core
         :param ignore: globs of names to ignore, such as ``.DS_Store``
         :param problems: receives each problem outside of objects before the next object is yielded
+        :raises ObjectError: an object of ``ids`` is not found, and ``problems`` is :data:`None`
         :raises StoreError: the store cannot be read
+        :raises ValueError: both ``ids`` and ``match`` are given, or a glob is empty
         """
 
     @abstractmethod
@@ -380,19 +394,26 @@ class Store(ChangedStore):
     def check(
         self,
         *,
+        ids: Iterable[str | bytes] | None = None,
+        match: Sequence[str] | str = (),
         digests: Digests = False,
         threads: int | None = None,
         progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Check the whole store and return a report of all problems.
+        """Check the whole store, or the selected objects, and return a report of all problems.
 
+        If objects are selected, problems outside of objects are not looked for.
+
+        :param ids: check only the objects with these identifiers; see :meth:`objects`
+        :param match: check only the objects with identifiers that match one of these globs; see :meth:`objects`
         :param digests: also read the files and compare them with the digests in the store; ``"stored"`` is only for
             OCFL storage roots in object storage
         :param threads: as for :meth:`objects`
         :param progress: objects checked; the problems found so far have ``failed``
         :param ignore: globs of names to ignore
         :raises StoreError: the store cannot be read
+        :raises ValueError: both ``ids`` and ``match`` are given, or a glob is empty
         """
 
     def _reads_digests(self, digests: Digests, report: object = None) -> bool:

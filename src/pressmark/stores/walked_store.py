@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -20,6 +20,7 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import CopyMode, Digests, ObjectSource, OnProblem, StoreObject
 from pressmark.stores.recheck import Item, RunningReport, agreed, changing
+from pressmark.stores.selection import id_matcher, kept, refuse_both, selected_records, unreadable_only
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import Store
 
@@ -109,14 +110,20 @@ class StoreWalk(ABC):
         items, is_agreed = agreed([item], lambda: self.again(item), is_fine, self.work_directory)
         return items if is_agreed else [changing(item)]
 
-    def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
+    def objects(
+        self,
+        threads: int | None = None,
+        on_problem: OnProblem | None = None,
+        items: Iterable[Item] | None = None,
+    ) -> Iterator[StoreObject]:
         """Yield the objects; problems outside of objects are passed to ``on_problem``.
 
         :param threads: as for :meth:`items`
+        :param items: yield the objects among these instead of all
         :raises StoreError: the store cannot be read
         """
         with store_errors(self.base):
-            for found in self.items(threads):
+            for found in self.items(threads) if items is None else items:
                 if isinstance(found, StoreObject) and not found.problems:
                     yield found
                     continue
@@ -150,9 +157,37 @@ class WalkedStore(Store):
         return ()
 
     def objects(
-        self, *, threads: int | None = None, ignore: Sequence[str] = (), problems: list[Problem] | None = None
+        self,
+        *,
+        ids: Iterable[str | bytes] | None = None,
+        match: Sequence[str] | str = (),
+        threads: int | None = None,
+        ignore: Sequence[str] = (),
+        problems: list[Problem] | None = None,
     ) -> Iterator[StoreObject]:
-        return self.walk.with_options(ignore).objects(threads, None if problems is None else problems.append)
+        walk = self.walk.with_options(ignore)
+        on_problem = None if problems is None else problems.append
+        if ids is None and not match:
+            return walk.objects(threads, on_problem)
+        return self._selected_objects(walk, ids, match, threads, on_problem)
+
+    def _selected_objects(
+        self,
+        walk: StoreWalk,
+        ids: Iterable[str | bytes] | None,
+        match: Sequence[str] | str,
+        threads: int | None,
+        on_problem: OnProblem | None,
+    ) -> Iterator[StoreObject]:
+        """Yield some of the objects of a walk; see :meth:`objects`."""
+        refuse_both(ids, match)
+        if ids is None:
+            is_match = id_matcher(match)
+            records = walk.objects(threads, unreadable_only(on_problem))
+            return (record for record in records if is_match(record.id))
+        store = copy(self)
+        store.walk = walk  # its names are ignored in each object
+        return walk.objects(threads, on_problem, kept(selected_records(store, ids, on_problem is None), on_problem))
 
     def find(self, id: str | bytes) -> StoreObject:
         path = self._existing_path(id)
@@ -180,6 +215,8 @@ class WalkedStore(Store):
     def check(
         self,
         *,
+        ids: Iterable[str | bytes] | None = None,
+        match: Sequence[str] | str = (),
         digests: Digests = False,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -187,6 +224,12 @@ class WalkedStore(Store):
     ) -> Report:
         self._reads_digests(digests)
         run = RunningReport(progress, self.progress_every)
+        if ids is not None or match:
+            walk = self.walk.with_options(ignore)
+            for record in self._selected_objects(walk, ids, match, threads, run.add_item):
+                for item in self.examine(record, False, run.report, ignore):
+                    run.add_item(item)
+            return run.finish()
         run.add(self.own_problems())
         for record in self.walk.with_options(ignore, readable=True).objects(threads, run.add_item):
             run.add_item(record)

@@ -105,7 +105,7 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
     visit_all(monkeypatch)
     Path(root.get(IDENTIFIERS[1]).path, "inventory.json").unlink()
     where = {identifier: root.path_for(identifier) for identifier in IDENTIFIERS}
-    identify = ocfl_walk._identify
+    identify = ocfl_walk.identify
     gone = root.find(IDENTIFIERS[0])
 
     def removed(storage: Any, tree: ObjectTree) -> Any:
@@ -113,7 +113,7 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
             OcflRoot(root.root).delete(gone)
         return identify(storage, tree)
 
-    monkeypatch.setattr(ocfl_walk, "_identify", removed)
+    monkeypatch.setattr(ocfl_walk, "identify", removed)
     records = {record.path: record.problems for record in root.objects(threads=1)}
     assert records.keys() == {where[IDENTIFIERS[1]], where[IDENTIFIERS[2]]}
     assert [problem.kind for problem in records[where[IDENTIFIERS[1]]]] == ["inventory-missing"]

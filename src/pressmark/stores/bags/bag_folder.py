@@ -27,6 +27,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, ClassVar, Literal
 
@@ -187,12 +188,14 @@ class BagFolder(WalkedStore):
     def check(
         self,
         *,
+        ids: Iterable[str | bytes] | None = None,
+        match: Sequence[str] | str = (),
         digests: Digests = False,
         threads: int | None = None,
         progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Validate every bag, and return one report with paths relative to the folder.
+        """Validate every bag, or the selected ones, and return one report with paths relative to the folder.
 
         Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
         unchecked, a warning.
@@ -202,7 +205,10 @@ class BagFolder(WalkedStore):
         """
         from pressmark.stores.bags.check import check  # only a check needs it
 
-        return check(self.walk.with_options(ignore), self._reads_digests(digests), threads, progress)
+        walk = self.walk.with_options(ignore)
+        is_whole = ids is None and not match
+        selected = None if is_whole else partial(self._selected_objects, walk, ids, match, threads)
+        return check(walk, self._reads_digests(digests), threads, progress, selected)
 
     def examine(self, record: StoreObject, digests: bool, report: Report, ignore: Sequence[str] = ()) -> list[Item]:
         from pressmark.stores.bags.check import examined  # only a check needs it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import cast
 
@@ -15,7 +15,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.walk import BagWalk, within
 from pressmark.stores.exceptions import store_errors
-from pressmark.stores.objects import OnEvent, StoreObject
+from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import LOOKS, Item, RunningReport, await_turn, changing
 from pressmark.stores.stored_object import is_same_version, status_of
@@ -29,11 +29,20 @@ REREADS = 3
 _UNREAD = ("archive-malformed", "archive-limit")
 
 
-def check(walk: BagWalk, digests: bool, threads: int | None, on_event: OnEvent | None) -> Report:
-    """Validate every bag; see :meth:`pressmark.stores.BagFolder.check`."""
+def check(
+    walk: BagWalk,
+    digests: bool,
+    threads: int | None,
+    on_event: OnEvent | None,
+    selected: Callable[[OnProblem], Iterable[StoreObject]] | None = None,
+) -> Report:
+    """Validate every bag, or the selected ones; see :meth:`pressmark.stores.BagFolder.check`.
+
+    :param selected: returns the records of the selected bags, and passes problems outside of them to its argument
+    """
     run = RunningReport(on_event, 1 if digests else PROGRESS_EVERY)
     run.report.counts.update(files=0, bytes=0)
-    for record in walk.objects(on_problem=run.add_item):
+    for record in walk.objects(on_problem=run.add_item) if selected is None else selected(run.add_item):
         for item in examined(walk, record, digests, threads, run.report):
             run.add_item(item)
     return run.finish()

@@ -85,16 +85,22 @@ class BagWalk(StoreWalk):
         path = encode_fs(item.path)
         return (isinstance(item, StoreObject) and item.proper) or path.startswith(WORK_DIRECTORY) or not path
 
-    def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
+    def objects(
+        self,
+        threads: int | None = None,
+        on_problem: OnProblem | None = None,
+        items: Iterable[Item] | None = None,
+    ) -> Iterator[StoreObject]:
         """Yield the bags, in the order of the bytes of their names.
 
         The first path of each identifier is kept in memory to find duplicates.
 
         :param threads: no effect; bags are opened one after another
+        :param items: yield the bags among these instead of all
         """
         first: dict[str, str] = {}
         with store_errors(self.base):
-            for record in super().objects(threads, on_problem):
+            for record in super().objects(threads, on_problem, items):
                 yield self._with_duplicate(record, first)
 
     def again(self, item: Item) -> list[Item]:

@@ -34,6 +34,7 @@ from pressmark.stores.ocfl.walk import Walk, ignored
 from pressmark.stores.problems import METHODS, problem
 from pressmark.stores.recheck import abandoned, agreed, find_unreadable, unreadable_file
 from pressmark.stores.stored_object import is_same_version
+from pressmark.threads import ordered_map
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.remote.server_digests import ServerDigests
@@ -76,6 +77,8 @@ class ObjectResult(NamedTuple):
     files: int
 
 
+# The path of an object, and the object that contains it.
+ObjectPath = tuple[bytes, bytes | None]
 # An object, or a problem outside of objects.
 _Item = Checked | Problem
 
@@ -148,6 +151,23 @@ def _is_fine(checked: Checked | None) -> bool:
     return checked is None or not checked.problems or all(one.severity != "error" for one in checked.problems)
 
 
+def _parts(walked: Iterable[Problem | ObjectPath], together: int) -> Iterator[Problem | ObjectPath | list[bytes]]:
+    """Yield problems and objects in order; the paths of objects that are inside of none, ``together`` at a time."""
+    waiting: list[bytes] = []
+    for item in walked:
+        if not isinstance(item, Problem) and item[1] is None and together > 1:
+            waiting.append(item[0])
+            if len(waiting) < together:
+                continue
+        if waiting:
+            yield waiting
+            waiting = []
+        if isinstance(item, Problem) or item[1] is not None or together == 1:
+            yield item
+    if waiting:
+        yield waiting
+
+
 class Check:
     """One check of a storage root.
 
@@ -194,21 +214,11 @@ class Check:
             clashes=True,
             ignore=ignore,
         )
-        self._finish_all(iter(walk), threads)
-        self._report_advice()
-        self._report_duplicates(threads, ignore)
-        counts = {"objects": self._objects, "files": self._files}
-        if digests:
-            counts["bytes"] = self._bytes
-        if self._server is not None:
-            counts.update({method: self._methods[method] for method in METHODS})
-        self._report.counts.update(counts)
-        self._report_progress()
-        return self._report
+        return self._report_all(iter(walk), threads, ignore)
 
     def report_on(
         self,
-        walked: Iterable[Problem | tuple[bytes, bytes | None]],
+        walked: Iterable[Problem | ObjectPath],
         digests: bool,
         threads: int,
         ignore: Sequence[str] = (),
@@ -219,26 +229,15 @@ class Check:
         """
         self._reads_content = digests
         self._ignored = ignored(ignore)
-        self._finish_all(self._listed(walked, 1 if ignore else BATCH), threads)
-        self._report_advice()
-        self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
-        return self._report
+        parts = _parts(walked, 1 if ignore else BATCH)
+        checked = ordered_map(self._part, parts, threads=threads, name="pressmark-check")
+        return self._report_all(chain.from_iterable(checked), threads, ignore)
 
-    def _listed(self, walked: Iterable[Problem | tuple[bytes, bytes | None]], together: int) -> Iterator[_Item]:
-        """Check the given objects, up to ``together`` in one call."""
-        waiting: list[bytes] = []
-        for item in walked:
-            if not isinstance(item, Problem) and item[1] is None and together > 1:
-                waiting.append(item[0])
-                if len(waiting) < together:
-                    continue
-            yield from self._batch(waiting)
-            waiting = []
-            if isinstance(item, Problem):
-                yield item
-            elif item[1] is not None or together == 1:
-                yield from self._with_misplacements(self._again(*item))
-        yield from self._batch(waiting)
+    def _part(self, part: Problem | ObjectPath | list[bytes]) -> list[_Item]:
+        """Check an object, or many."""
+        if isinstance(part, Problem):
+            return [part]
+        return [*self._batch(part)] if isinstance(part, list) else self._with_misplacements(self._again(*part))
 
     def _batch(self, paths: list[bytes]) -> Iterator[_Item]:
         """Check objects that are inside of none, most of them in one call."""
@@ -369,6 +368,20 @@ class Check:
         return "content" if self._reads_content else "rules"
 
     # --- the report -----------------------------------------------------------------------------------------------
+
+    def _report_all(self, items: Iterator[_Item], threads: int, ignore: Sequence[str]) -> Report:
+        """Report everything, in order, and return the report."""
+        self._finish_all(items, threads)
+        self._report_advice()
+        self._report_duplicates(threads, ignore)
+        counts = {"objects": self._objects, "files": self._files}
+        if self._reads_content:
+            counts["bytes"] = self._bytes
+        if self._server is not None:
+            counts.update({method: self._methods[method] for method in METHODS})
+        self._report.counts.update(counts)
+        self._report_progress()
+        return self._report
 
     def _finish_all(self, items: Iterator[_Item], threads: int) -> None:
         """Report everything, in order, after reading content."""

@@ -16,7 +16,7 @@ version appears as :mod:`pressmark.stores.ocfl.writing.version_writer` describes
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -26,7 +26,7 @@ from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import encode_fs
 from pressmark.option_names import option
 from pressmark.progress_event import Progress
-from pressmark.reports import Report
+from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import (
     CopyMode,
@@ -41,10 +41,12 @@ from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot, check_user
+from pressmark.stores.selection import kept
 from pressmark.stores.store_change import Removal
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
+    from pressmark.stores.ocfl.checking.selected_objects import ObjectPath
     from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
     from pressmark.stores.ocfl.remote.server_digests import ServerDigests
     from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
@@ -316,16 +318,59 @@ class OcflRoot(StorageRoot):
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
+    def objects(
+        self,
+        *,
+        ids: Iterable[str | bytes] | None = None,
+        match: Sequence[str] | str = (),
+        threads: int | None = None,
+        ignore: Sequence[str] = (),
+        problems: list[Problem] | None = None,
+    ) -> Iterator[StoreObject]:
+        """Yield every object in the order of the bytes of the paths, or the selected ones; see :meth:`Store.objects`.
+
+        Identifiers are read from the inventories, and compared with the paths that the layout gives.
+        """
+        from pressmark.stores.ocfl.walk import walk_objects  # not needed for put
+
+        count = resolve_threads(threads)
+        paths = self._selected_paths(ids, match, count, ignore, problems is None)
+        items = walk_objects(self.storage, self.misplacements, self.in_place, count, ignore, paths)
+
+        def records() -> Iterator[StoreObject]:
+            with store_errors(self.root):
+                yield from kept(items, None if problems is None else problems.append)
+
+        return records()
+
+    def _selected_paths(
+        self,
+        ids: Iterable[str | bytes] | None,
+        match: Sequence[str] | str,
+        threads: int,
+        ignore: Sequence[str],
+        strict: bool,
+    ) -> Iterator[ObjectPath | Problem] | None:
+        """Return the selected objects; :data:`None` if no objects are selected."""
+        if ids is None and not match:
+            return None
+        from pressmark.stores.ocfl.checking.selected_objects import selected_paths  # few runs select objects
+
+        with store_errors(self.root):
+            return selected_paths(self, ids, match, threads, ignore, strict)
+
     def check(
         self,
         *,
+        ids: Iterable[str | bytes] | None = None,
+        match: Sequence[str] | str = (),
         digests: Digests = False,
         digests_from: str | bytes | os.PathLike[str] | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Check the root, its hierarchy, and every object strictly; see :meth:`Store.check`.
+        """Check the root, its hierarchy, and every object strictly, or the selected objects; see :meth:`Store.check`.
 
         In object storage, the counts have the number of files by how they were verified: ``read``, ``stored``,
         ``report`` or ``unverified``; a report with unverified files is not :attr:`~Report.ok`.
@@ -341,7 +386,10 @@ class OcflRoot(StorageRoot):
         with store_errors(self.root), ExitStack() as stack:
             server = self._server_digests(digests, digests_from, stack)
             reads = server is not None or bool(digests)
-            return Check(self, progress, server=server).report(reads, resolve_threads(threads), ignore)
+            count = resolve_threads(threads)
+            check = Check(self, progress, server=server)
+            paths = self._selected_paths(ids, match, count, ignore, False)
+            return check.report(reads, count, ignore) if paths is None else check.report_on(paths, reads, count, ignore)
 
     def _server_digests(
         self, digests: Digests, report: str | bytes | os.PathLike[str] | None, stack: ExitStack

@@ -43,7 +43,6 @@ from pressmark.stores.ocfl.storage import Changes, Storage
 from pressmark.stores.placement import FirstObjects
 from pressmark.stores.problems import problem
 from pressmark.stores.store import Store
-from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.differences import Changes as Differences
@@ -370,22 +369,6 @@ class StorageRoot(Store):
 
     # --- walking ------------------------------------------------------------------------------------------------------
 
-    def objects(
-        self, *, threads: int | None = None, ignore: Sequence[str] = (), problems: list[Problem] | None = None
-    ) -> Iterator[StoreObject]:
-        """Yield every object in the order of the bytes of the paths; see :meth:`Store.objects`.
-
-        Identifiers are read from the inventories, and compared with the paths that the layout gives.
-        """
-        from pressmark.stores.ocfl.walk import walk_objects  # not needed for put
-
-        with store_errors(self.root):
-            for item in walk_objects(self.storage, self.misplacements, self.in_place, resolve_threads(threads), ignore):
-                if isinstance(item, StoreObject):
-                    yield item
-                elif problems is not None:
-                    problems.append(item)
-
     def _first_objects(self) -> Iterator[StoreObject]:
         from pressmark.stores.ocfl.walk import first_objects
 
@@ -486,6 +469,38 @@ class StorageRoot(Store):
             raise failure
         return found
 
+    def place_of(self, identifier: str | bytes) -> bytes:
+        """Return the path of the object with an identifier, even if its inventory cannot be read.
+
+        :raises ObjectError: as :meth:`get`
+        :raises IdentifierError: the identifier has no path in this store
+        """
+        name = self._identifier(identifier)
+        try:
+            found = self.look_up(name, anew=False)
+            if found is not None:
+                return found.path
+            raise self._missing(name, self._path_for(name, "find"))
+        except ObjectError as error:
+            if error.kind not in ("collision", "duplicate-id"):
+                path = self._path_for(name, "find")
+                if self.is_object_at(path):
+                    return path
+            raise
+
+    def is_object_at(self, path: bytes) -> bool:
+        """Return whether a path is that of an object, in any state.
+
+        :raises OSError: this cannot be determined
+        """
+        return self._is_free_of_links(path) and declares_object(self.storage, path)
+
+    def _is_free_of_links(self, path: bytes) -> bool:
+        """Return whether an object can be at a path: nothing in it is a symbolic link, ``..`` or reserved."""
+        if {b"", b".", b".."}.intersection(path.split(b"/")) or self.is_reserved(path):
+            return False
+        return self.storage.first_link(path) is None
+
     def misplaced_objects(self) -> dict[str, bytes]:
         """Return the paths of the objects that are not where the layout puts them, by identifier.
 
@@ -514,8 +529,7 @@ class StorageRoot(Store):
 
     def at(self, path: str) -> StoreObject | None:
         encoded = encode_fs(path.rstrip("/"))
-        names = set(encoded.split(b"/"))
-        if names & {b"", b".", b".."} or self.is_reserved(encoded) or self.storage.first_link(encoded) is not None:
+        if not self._is_free_of_links(encoded):
             return None
         found = self._read_inventory(path, encoded)
         return None if found is None else self._record(str(found.document.get("id")), encoded)

@@ -9,7 +9,7 @@ for the names of one directory.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -32,8 +32,9 @@ from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inve
 from pressmark.stores.ocfl.storage import HEAD, Reads, Storage
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
+from pressmark.threads import ordered_map
 
-__all__ = ["Walk", "first_objects", "ignored", "walk_objects"]
+__all__ = ["Walk", "first_objects", "identify", "ignored", "walk_objects"]
 
 Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], list[list[Problem]]]
 InPlace = Callable[[Sequence[str], Sequence[str]], bool]
@@ -349,22 +350,24 @@ def walk_objects(
     in_place: InPlace,
     threads: int,
     ignore: Sequence[str],
+    paths: Iterable[tuple[bytes, bytes | None] | Problem] | None = None,
     **part: Any,
 ) -> Iterator[StoreObject | Problem]:
     """Yield every object with its identifier, and problems outside of objects.
 
     :param misplacements: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.misplacements`
     :param in_place: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.in_place`
+    :param paths: yield only these objects, each given with the object that contains it, and the problems between them
     :param part: ``names`` and ``budget`` of a :class:`Walk` of a part of the root
     """
     # The objects that contain others.
     around: dict[str, bytes] = {}
 
-    def identify(tree: ObjectTree) -> StoreObject | None:
+    def visit(tree: ObjectTree) -> StoreObject | None:
         path = decode_fs(tree.path)
         if tree.inside is not None:
             around[path] = tree.inside
-        found = _identify(storage, tree)
+        found = identify(storage, tree)
         if found is None:
             return None
         identifier, problems = found
@@ -386,7 +389,23 @@ def walk_objects(
             for one, problems in zip(found, misplacements(items), strict=True)
         ]
 
-    yield from Walk(storage, identify, reads="ids", finish=compare, threads=threads, ignore=ignore, **part)
+    def read(item: tuple[bytes, bytes | None] | Problem) -> list[StoreObject | Problem]:
+        if isinstance(item, Problem):
+            return [item]
+        try:
+            tree = StoredTree(storage, item[0], storage.scan(item[0]), item[1])
+        except FileNotFoundError:
+            return []  # another run has removed it
+        except OSError as error:
+            return [problem("unreadable", item[0], error.strerror or str(error))]
+        record = visit(tree)
+        return [] if record is None else [*compare([record])]
+
+    if paths is None:
+        yield from Walk(storage, visit, reads="ids", finish=compare, threads=threads, ignore=ignore, **part)
+        return
+    for records in ordered_map(read, paths, threads=threads, name="pressmark-walk"):
+        yield from records
 
 
 def first_objects(storage: Storage, misplacements: Misplacements, in_place: InPlace) -> Iterator[StoreObject]:
@@ -396,7 +415,7 @@ def first_objects(storage: Storage, misplacements: Misplacements, in_place: InPl
     yield from islice((item for item in found if isinstance(item, StoreObject)), storage.first)
 
 
-def _identify(storage: Storage, tree: ObjectTree) -> tuple[str | None, tuple[Problem, ...]] | None:
+def identify(storage: Storage, tree: ObjectTree) -> tuple[str | None, tuple[Problem, ...]] | None:
     """Return the identifier in an object's inventory, or why it has none; :data:`None` if another run has removed the
     object.
     """

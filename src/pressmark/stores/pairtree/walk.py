@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -106,14 +106,19 @@ class Walk(StoreWalk):
 
     # --- in order -------------------------------------------------------------------------------------------------
 
-    def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
+    def objects(
+        self,
+        threads: int | None = None,
+        on_problem: OnProblem | None = None,
+        items: Iterable[Item] | None = None,
+    ) -> Iterator[StoreObject]:
         """Yield the objects, in the order of the bytes of the ppaths' names.
 
         Memory grows only with the number of ppaths that are not canonical.
         """
         others: dict[str, str] = {}
         with store_errors(self.base):
-            for record in super().objects(threads, on_problem):
+            for record in super().objects(threads, on_problem, items):
                 yield self._with_duplicates(record, others) if record.problems else record
 
     def items(self, threads: int | None = None) -> Iterator[Item]:
