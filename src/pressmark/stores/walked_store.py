@@ -185,9 +185,14 @@ class WalkedStore(Store):
             is_match = id_matcher(match)
             records = walk.objects(threads, unreadable_only(on_problem))
             return (record for record in records if is_match(record.id))
+        found = selected_records(self._with_walk(walk), ids, on_problem is None)
+        return walk.objects(threads, on_problem, kept(found, on_problem))
+
+    def _with_walk(self, walk: StoreWalk) -> Self:
+        """Return this store for looking up many objects, whose names a walk ignores."""
         store = copy(self)
-        store.walk = walk  # its names are ignored in each object
-        return walk.objects(threads, on_problem, kept(selected_records(store, ids, on_problem is None), on_problem))
+        store.walk = walk
+        return store
 
     def find(self, id: str | bytes) -> StoreObject:
         path = self._existing_path(id)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from pressmark.buckets.address import is_address
 from pressmark.errors import ObjectError, StoreError, quoted, quoted_path
@@ -54,7 +54,7 @@ from pressmark.stores.pairtree.version_files import (
 from pressmark.stores.pairtree.walk import Walk
 from pressmark.stores.store_change import Removal, above
 from pressmark.stores.stored_object import StoredObject
-from pressmark.stores.walked_store import CopyingWriter, StagedCopy, WalkedStore
+from pressmark.stores.walked_store import CopyingWriter, StagedCopy, StoreWalk, WalkedStore
 
 if TYPE_CHECKING:
     from pressmark.stores.directories.bucket_directory import BucketDirectory
@@ -95,6 +95,8 @@ class PairtreeStore(WalkedStore):
     progress_every = 10_000
     layout: Pairtree
     walk: Walk
+    # Of a store for many identifiers.
+    _spellings: Spellings | None = None
 
     def __init__(
         self,
@@ -243,11 +245,17 @@ class PairtreeStore(WalkedStore):
             ppaths = [ppath] if self._is_listed(ppath) and self.walk.is_object(ppath) else []
             # A path of a dialect has one spelling.
             if self.dialect is None:
-                others = (spellings or Spellings(self.walk.tree_directory)).others(ppath)
+                others = (spellings or self._spellings or Spellings(self.walk.tree_directory)).others(ppath)
                 ppaths += [other for other in others if self.walk.is_object(other)]
         if len(ppaths) > 1:
             raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in ppaths])
         return ppaths[0] if ppaths else None
+
+    def _with_walk(self, walk: StoreWalk) -> Self:
+        store = super()._with_walk(walk)
+        if not store.walk.is_read_only:
+            store._spellings = Spellings(store.walk.tree_directory, keeps=True)
+        return store
 
     def _is_listed(self, ppath: str) -> bool:
         """Return whether a ppath is not the one of another identifier, on a file system that ignores case."""
