@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RepairStep as RepairStep,
         StoreObject as StoreObject,
     )
+    from pressmark.stores.ocfl.checking.lone_object import check_object as check_object
     from pressmark.stores.ocfl.differences import Changes as Changes
     from pressmark.stores.ocfl.history import VersionInfo as VersionInfo
     from pressmark.stores.ocfl.root import OcflRoot as OcflRoot
@@ -54,6 +55,7 @@ __all__, __getattr__, __dir__ = face(
         ".job": "CheckStore",
         ".repairing.mending": "mend",
         ".objects": "CopyMode ObjectSource Path RepairStep StoreObject",
+        ".ocfl.checking.lone_object": "check_object",
         ".ocfl.differences": "Changes",
         ".ocfl.history": "VersionInfo",
         ".ocfl.root": "OcflRoot",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pressmark.stores.pairtree.pairtree_store import PairtreeStore
     from pressmark.stores.vitro.vitro_store import VitroStore
 
-__all__ = ["KINDS", "create", "detect_kind", "kind_of", "names_at", "open", "store_class"]
+__all__ = ["KINDS", "create", "detect_kind", "is_object", "kind_of", "names_at", "open", "store_class"]
 
 #: The kinds of stores: ``pairtree``, ``vitro``, ``ocfl``, ``bags``.
 KINDS = ("pairtree", "vitro", "ocfl", "bags")
@@ -51,6 +51,21 @@ def store_class(kind: str) -> type[Any]:
 
         return BagFolder
     raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
+
+
+def is_object(path: Path) -> bool:
+    """Return whether a directory, or an address in object storage, is that of an OCFL object.
+
+    :raises StoreError: the bucket cannot be read
+    """
+    base = encode_path(path, remote=True)
+    if not is_address(base):
+        return any(os.path.isfile(os.path.join(base, name)) for name in _OBJECTS)
+    from pressmark.buckets.address import open_bucket
+
+    with store_errors(base):
+        bucket, prefix = open_bucket(base)
+        return bool(prefix) and bool(bucket.list(prefix + b"0=ocfl_object_", limit=1).keys)
 
 
 def kind_of(path: Path) -> str:
@@ -131,6 +146,8 @@ def _is_serialized_bag(path: bytes) -> bool:
     return archives.stem(os.path.basename(path)) is not None and not archives.describe(path).problems
 
 
+# The declarations of an OCFL object.
+_OBJECTS = (b"0=ocfl_object_1.1", b"0=ocfl_object_1.0")
 # Files and directories that show the kind of a store.
 _MARKS = {
     "pairtree": (b"pairtree_root",),

@@ -67,6 +67,11 @@ _BY_WORKERS = (_ONE_KIND, Requires("--work", _WORKERS), Requires("--resume", _WO
 _ONE_THREAD = Excludes(_WORKERS, "--threads", "each worker has one thread")
 _LEDGER = Excludes(_WORKERS, "--ledger", "a run of workers is resumed with --work and --resume")
 _READ = Excludes(_WORKERS, "--read", "workers read several files at the same time")
+_SELECTION = (
+    Requires("--crlf", "--from"),
+    Excludes("--match", "IDENTIFIER --from", "each way selects objects"),
+    Excludes("--from", "IDENTIFIER", "each way selects objects"),
+)
 
 #: By command.
 RULES: Mapping[str, tuple[Rule, ...]] = {
@@ -93,7 +98,21 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Excludes("--verify-again", "--ids --map", "--verify-again covers all objects"),
         Excludes("--verify-again", "--message --user --user-address", "nothing is written"),
     ),
-    "store check": (*_BY_WORKERS, _ONE_THREAD),
+    "store check": (
+        *_BY_WORKERS,
+        _ONE_THREAD,
+        *_SELECTION,
+        Requires("--null", "--from"),
+        Excludes(_WORKERS, "IDENTIFIER --from --match", "workers check the whole store"),
+    ),
+    "store get": (
+        *_SELECTION,
+        Requires("--from", "-o", "each object gets a directory there"),
+        Requires("--match", "-o", "each object gets a directory there"),
+        Requires("--null", "-o", "only with several objects, a list is read and printed"),
+        Requires("--threads", "-o", "a single object uses all cores"),
+    ),
+    "store ls": (*_SELECTION,),
     "store put": (
         Requires("--crlf", "--from"),
         Excludes("--from", "--created", "the objects of a list have the time when they are stored"),

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from pressmark import stores
 from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, Failure, remedy_text, say
-from pressmark.cli.common.options import THREADS, digests_option, job_options
+from pressmark.cli.common.options import THREADS, digests_option, job_options, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
+from pressmark.cli.store.listed import Selection, selection_options
 from pressmark.cli.store.options import JSON, STORE, layout_of, open_store, store_options
 from pressmark.reports import Report
+from pressmark.stores.registry import is_object
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
+    from pressmark.tabular.formats import Crlf
 
 __all__ = ["check_command", "verdict"]
 
@@ -26,37 +30,66 @@ __all__ = ["check_command", "verdict"]
 _DAMAGED = frozenset({"content-mismatch", "content-missing", "checksum-mismatch", "file-missing"})
 
 HELP = """\
-Check everything in STORE, and list each violation of its specification.
+Check everything in STORE, or the selected objects, and list each violation of its specification. STORE can also be the
+directory of a single OCFL object.
 
 \b
 Examples:
   pressmark store check books
-  pressmark store check root --digests --json
+  pressmark store check root ark:/13030/xt12t3 --digests
 
-Every file is accounted for: it belongs to an object, or it is listed.
+Every file is accounted for: it belongs to an object, or it is listed. With IDENTIFIER, --from or --match, only objects
+are checked.
 """
 
-EPILOG = """\
+DETAILS = """\
 \b
 More examples:
+  pressmark store check books --from identifiers.txt --json
+  pressmark store check books --match 'ark:/13030/*'
+  pressmark store check root/obj1               # an OCFL object
   pressmark store check root --kind ocfl        # also a root without its declaration
   pressmark store check s3://books/root --digests=stored
   pressmark store check s3://books/root --digests-from report.csv
 
-Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message. The
-documentation explains the kinds of problems (store-problems, and bagit-problems for bags). Nothing in STORE is changed.
+A layout finds each object of IDENTIFIER and --from without a walk. IDENTIFIER can also be the path of an object in
+STORE. An object that is not found is an error (object-missing). --match walks all directories; where a path shows the
+identifier, only matching objects are opened. An object whose identifier cannot be read is checked, too. In GLOB, *
+stands for any characters, ? for one, [abc] for one of these, and [!abc] for any other; letters are case-sensitive.
 
 In object storage, the last line and the summary of --json count the files by how they were verified: read, stored,
 report, or unverified. A file without a usable digest is an error (content-unverified). An archived file that must be
 read is a warning (content-archived), but it is unverified, too.
+"""
+
+EPILOG = """\
+Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message. The
+documentation explains the kinds of problems (store-problems, and bagit-problems for bags). Nothing in STORE is changed.
 
 Exit status: 0 no error found, and with --digests no file unverified (warnings allowed), 1 errors found or files
 unverified, 2 usage error, 130 interrupted.
 """
 
 
-@click.command("check", cls=Command, help=HELP, epilog=EPILOG, short_help="List all problems of a store.")
+# Options that few checks need.
+PAGE_OPTIONS = """
+--identifiers --null --crlf --digests-from --endpoint --s3-profile --region --dask --work --resume
+"""
+
+
+@click.command(
+    "check",
+    cls=Command,
+    help=HELP,
+    details=DETAILS,
+    page_options=PAGE_OPTIONS,
+    epilog=EPILOG,
+    short_help="List all problems of a store.",
+)
 @STORE
+@click.argument("ids", metavar="[IDENTIFIER...]", nargs=-1)
+@selection_options("Check")
+@null_option("Items of FILE end with NUL instead of a line feed.")
 @digests_option(
     "Also compare all files with the digests in the store (OCFL and bags; serialized bags are not unpacked): read"
     " them; or use the digests that the server of object storage has stored, without reading the files."
@@ -80,6 +113,11 @@ def check_command(
     identifiers: str | None,
     ignore: tuple[str, ...],
     progress: bool | None,
+    ids: tuple[str, ...],
+    listed: str | None,
+    match: tuple[str, ...],
+    null: bool,
+    crlf: Crlf | None,
     digests: Literal["read", "stored"] | None,
     digests_from: str | None,
     as_json: bool,
@@ -90,9 +128,22 @@ def check_command(
     for option, value in (("--digests=stored", digests == "stored"), ("--digests-from", digests_from is not None)):
         if value and not is_address(path):
             raise CallError(f"{option}: only for a store in object storage; use --digests")
-    store = open_store(path, kind, layout, identifiers, undeclared=True)
+    selection = Selection(ids, listed, match, null, crlf)
+    selected = selection.arguments()
     interrupted = "interrupted; nothing was changed; run the same command again"
-    with Output(progress, "object", as_json=as_json, interrupted=interrupted) as output:
+    shown: dict[str, Any] = {"as_json": as_json, "interrupted": interrupted, "count": selection.count()}
+    if kind is None and layout is None and is_object(path):
+        if selected or workers is not None:
+            raise CallError(f"{os.fsdecode(path)}: an OCFL object; omit --workers, and what selects objects")
+        with Output(progress, "object", **shown) as output:
+            report = stores.check_object(
+                path, digests=digests or False, threads=threads, progress=output.progress, ignore=ignore
+            )
+            output.summarize(report)
+        output.tell(f"{os.fsdecode(path)}: {verdict(report, unread=not digests)}", failed=not report.ok)
+        return 0 if report.ok else Failure.exit_code
+    store = open_store(path, kind, layout, identifiers, undeclared=True)
+    with Output(progress, "object", **shown) as output:
         if workers is not None:
             from pressmark.stores.job import CheckStore, joined_report  # few commands have workers
 
@@ -117,10 +168,12 @@ def check_command(
                 threads=threads,
                 progress=output.progress,
                 ignore=ignore,
+                **selected,
                 **more,
             )
-        output.summarize(report)
-    text = verdict(report, unread=not (digests or digests_from) and store.kind in ("ocfl", "bags"))
+        output.summarize(report, **({"selected": True} if selected else {}))
+    unread = not (digests or digests_from) and store.kind in ("ocfl", "bags")
+    text = verdict(report, unread=unread, noun="selected object" if selected else "object")
     output.tell(f"{os.fsdecode(path)}: {text}", failed=not report.ok)
     if not report.ok and not as_json:
         say(f"what to do: {_what_to_do(report, path)}")
@@ -147,15 +200,16 @@ def _what_to_do(report: Report, path: bytes) -> str:
     return remedy_text(kind, errors, {**OF_BAGS, **REMEDIES}.get(kind, "see the message"), "store-problems")
 
 
-def verdict(report: Report, *, unread: bool = False) -> str:
+def verdict(report: Report, *, unread: bool = False, noun: str = "object") -> str:
     """Return the summary of a check in one line.
 
     :param unread: the store records digests, or may contain damaged files, and no content was read
+    :param noun: what was checked
     """
     from pressmark.stores.problems import METHODS
 
     summary: dict[str, Any] = report.summary()
-    pieces = [format_count(report.counts.get("objects", 0), "object")]
+    pieces = [format_count(report.counts.get("objects", 0), noun)]
     improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
     if improper:
         pieces.append(f"{improper:,} improper")

@@ -1,22 +1,98 @@
-"""The lists of ``--from``: one object per line, its identifier and, after a TAB, a path."""
+"""The objects that a command selects, and the lists of ``--from``: one object per line, its identifier and, after a
+TAB, a path.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
-from pressmark.cli.common.console import Failure
+import click
+
+from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import open_source
+from pressmark.cli.common.options import CRLF
 from pressmark.errors import FormatError
 from pressmark.fs.gzipped import unpacked
 from pressmark.stores import Store, StoreObject
 from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list
 
-__all__ = ["count_lines", "listed_identifiers", "store_listed"]
+__all__ = ["Selection", "count_lines", "listed_identifiers", "selection_options", "store_listed"]
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 _Line = tuple[int, bytes, bytes | None]
+
+
+def selection_options(verb: str) -> Callable[[Function], Function]:
+    """Add the options of :class:`Selection`, except ``--null``.
+
+    :param verb: what the command does with the objects
+    """
+
+    def add(function: Function) -> Function:
+        for option in (
+            click.option(
+                "--match",
+                metavar="GLOB",
+                multiple=True,
+                callback=_check_match,
+                help=f"{verb} the objects whose identifiers match GLOB from begin to end, such as 'ark:/13030/*';"
+                " repeatable.",
+            ),
+            CRLF,
+            click.option(
+                "--from",
+                "listed",
+                metavar="FILE",
+                type=click.Path(readable=False),
+                help=f'{verb} the objects listed in FILE ("-" for standard input), one identifier per line.',
+            ),
+        ):
+            function = option(function)
+        return function
+
+    return add
+
+
+def _check_match(context: click.Context, _parameter: click.Parameter, match: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the globs of a call, after checking that none is empty."""
+    if "" in match and not context.resilient_parsing:
+        raise CallError("--match: the glob is empty; specify one such as 'ark:/13030/*'")
+    return match
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The objects that a call selects.
+
+    :ivar ids: its identifiers
+    :ivar listed: of ``--from``
+    :ivar match: of ``--match``
+    :ivar null: whether the lines of the list end with NUL
+    :ivar crlf: of ``--crlf``
+    """
+
+    ids: tuple[str, ...]
+    listed: str | None
+    match: tuple[str, ...]
+    null: bool
+    crlf: Crlf | None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of :meth:`Store.objects` and :meth:`Store.check`; none if no objects are selected."""
+        if self.listed is not None:
+            return {"ids": listed_identifiers(self.listed, self.null, self.crlf)}
+        if self.match:
+            return {"match": self.match}
+        return {"ids": self.ids} if self.ids else {}
+
+    def count(self) -> Callable[[], Iterable[int]] | None:
+        """Return a function that yields the number of identifiers in each part; :data:`None` if it is unknown."""
+        return partial(list, [len(self.ids)]) if self.ids else count_lines(self.listed, self.null, self.crlf)
 
 
 def store_listed(
