@@ -290,6 +290,9 @@ def furnish_stores(folder: Path, example: str) -> None:
             for text in ("one.txt", "two.txt", "readme.txt"):
                 root.put("ark:/13030/xt12t3", {"mets.xml": folder / text, "page1.tif": folder / text}, replace=True)
         shutil.copytree(folder / "root", folder / "backup")
+        if " object " in example:
+            root.put("a:1", folder / "scans")
+            shutil.copytree(folder / "root" / root.find("a:1").path, folder / "object")
         for identifier in ("a:1", "b:2", *(["ark:/13030/xt12t3"] if " put " not in example else [])):
             books.put(identifier, folder / "scans")
 

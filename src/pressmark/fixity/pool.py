@@ -37,7 +37,7 @@ from pressmark.fixity.scheduling import SMALL, plan
 from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
 from pressmark.progress_event import Progress, ProgressEvent
-from pressmark.threads import Cancelled, Threads, resolve_threads, started
+from pressmark.threads import Cancelled, Threads, require_use, resolve_threads, started
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -409,6 +409,7 @@ class Run:
                     if self._jobs and not workers:
                         self._work(wait=False)
                 yield from self._finished()
+                require_use()
                 if self._engine.closed():
                     raise Cancelled
                 if self._window:

@@ -110,7 +110,6 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Requires("--from", "-o", "each object gets a directory there"),
         Requires("--match", "-o", "each object gets a directory there"),
         Requires("--null", "-o", "only with several objects, a list is read and printed"),
-        Requires("--threads", "-o", "a single object uses all cores"),
     ),
     "store ls": (*_SELECTION,),
     "store put": (

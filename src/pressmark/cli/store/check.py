@@ -30,16 +30,15 @@ __all__ = ["check_command", "verdict"]
 _DAMAGED = frozenset({"content-mismatch", "content-missing", "checksum-mismatch", "file-missing"})
 
 HELP = """\
-Check everything in STORE, or the selected objects, and list each violation of its specification. STORE can also be the
-directory of a single OCFL object.
+Check STORE, selected objects, or one OCFL object, and list all problems.
 
 \b
 Examples:
   pressmark store check books
   pressmark store check root ark:/13030/xt12t3 --digests
 
-Every file is accounted for: it belongs to an object, or it is listed. With IDENTIFIER, --from or --match, only objects
-are checked.
+Every file is accounted for: it belongs to an object, or it is listed. With IDENTIFIER, --from or --match, only these
+objects are checked. STORE can also be the directory of an OCFL object.
 """
 
 DETAILS = """\
@@ -47,7 +46,7 @@ DETAILS = """\
 More examples:
   pressmark store check books --from identifiers.txt --json
   pressmark store check books --match 'ark:/13030/*'
-  pressmark store check root/obj1               # an OCFL object
+  pressmark store check object --digests        # the directory of an OCFL object
   pressmark store check root --kind ocfl        # also a root without its declaration
   pressmark store check s3://books/root --digests=stored
   pressmark store check s3://books/root --digests-from report.csv

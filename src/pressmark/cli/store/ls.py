@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, problem_text
-from pressmark.cli.common.options import THREADS
+from pressmark.cli.common.options import THREADS, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
+from pressmark.cli.store.listed import Selection, selection_options
 from pressmark.cli.store.options import (
     JSON,
-    NULL,
     STORE,
     VERSION,
     find_object,
@@ -29,13 +29,14 @@ from pressmark.stores import Store
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.ocfl_object import OcflObject
+    from pressmark.tabular.formats import Crlf
 
 __all__ = ["ls_command"]
 
 TELL_EVERY = 10_000  # objects
 
 HELP = """\
-List every object in STORE, or the files of the object IDENTIFIER.
+List the objects in STORE, or the files of the object IDENTIFIER.
 
 \b
 Examples:
@@ -43,12 +44,19 @@ Examples:
   pressmark store ls books --json --ignore .DS_Store
 """
 
-EPILOG = """\
+DETAILS = """\
 \b
 More examples:
   pressmark store ls books ark:/13030/xt12t3
   pressmark store ls root ark:/13030/xt12t3 --version v1
+  pressmark store ls books --from identifiers.txt
+  pressmark store ls books --match 'ark:/13030/*'
 
+A layout finds the objects of --from without a walk, in the order of FILE; a line can also be the path of an object in
+STORE. An object that is not found is reported on standard error. --match walks all directories.
+"""
+
+EPILOG = """\
 Each object is a line on standard output: identifier, TAB, and the path in STORE. With --json it is
 {"id": ..., "path": ..., "proper": ..., "encapsulation": ..., "problems": [...]}; a file or directory outside of all
 objects is a line {"kind": ..., "severity": ..., "path": ...}; the last line is {"summary": {...}}. A listed object may
@@ -62,11 +70,24 @@ not found; 2 usage error, 130 interrupted.
 """
 
 
-@click.command("ls", cls=Command, help=HELP, epilog=EPILOG, short_help="List objects or their files.")
+# Options that few calls need.
+PAGE_OPTIONS = "--identifiers --crlf --endpoint --s3-profile --region"
+
+
+@click.command(
+    "ls",
+    cls=Command,
+    help=HELP,
+    details=DETAILS,
+    page_options=PAGE_OPTIONS,
+    epilog=EPILOG,
+    short_help="List objects or their files.",
+)
 @STORE
-@click.argument("identifier", metavar="[IDENTIFIER]", required=False)
+@click.argument("ids", metavar="[IDENTIFIER]", nargs=-1)
+@selection_options("List")
 @VERSION
-@NULL
+@null_option("Items of FILE and of the output end with NUL instead of a line feed.")
 @JSON
 @THREADS
 @store_options
@@ -77,18 +98,23 @@ def ls_command(
     identifiers: str | None,
     ignore: tuple[str, ...],
     progress: bool | None,
-    identifier: str | None,
+    ids: tuple[str, ...],
+    listed: str | None,
+    crlf: Crlf | None,
+    match: tuple[str, ...],
     version: str | None,
     null: bool,
     as_json: bool,
     threads: int | None,
 ) -> int:
     """List all objects, or all files of one."""
-    if identifier is not None:
+    if len(ids) > 1:
+        raise CallError("several IDENTIFIERs; specify one to list its files, or list the objects with --from")
+    if ids:
         store = open_store(path, kind, layout, identifiers, ignore)
         with Output(progress, as_json=as_json, null=null, data=True) as output:
-            count = _list_files(output, store, identifier, version)
-        output.tell(f"{quoted(identifier)}: {count}")
+            count = _list_files(output, store, ids[0], version)
+        output.tell(f"{quoted(ids[0])}: {count}")
         return output.status
     if version is not None:
         raise CallError("--version: only with IDENTIFIER; specify an object")
@@ -96,7 +122,10 @@ def ls_command(
     tally: Counter[tuple[str, str]] = Counter()  # of kinds and severities
     outside = 0
     store = open_store(path, kind, layout, identifiers)
-    with Output(progress, "object", as_json=as_json, null=null, data=True) as output:
+    selection = Selection((), listed, match, null, crlf)
+    selected = selection.arguments()
+    shown: dict[str, Any] = {"as_json": as_json, "null": null, "data": True, "count": selection.count()}
+    with Output(progress, "object", **shown) as output:
         failed = 0
 
         problems: list[Problem] = []
@@ -106,14 +135,14 @@ def ls_command(
             outside += len(problems)
             for problem in problems:
                 tally[problem.kind, problem.severity] += 1
-                failed += problem.kind == "unreadable"
+                failed += problem.kind == "unreadable" or "ids" in selected
                 if as_json:
                     output.record(problem.record())
                 elif problem.severity == "error":
                     output.reporter.report(problem_text(problem))
             problems.clear()
 
-        for record in store.objects(threads=threads, ignore=ignore, problems=problems):
+        for record in store.objects(**selected, threads=threads, ignore=ignore, problems=problems):
             report_problems()
             counts["objects"] += 1
             counts["proper"] += record.proper
@@ -131,8 +160,12 @@ def ls_command(
     if improper:
         text += f", {improper:,} improper"
     if outside:
-        text += f", {format_count(outside, 'problem')} outside of objects"
-    if improper or outside:
+        text += (
+            f", {outside:,} not found"
+            if "ids" in selected
+            else f", {format_count(outside, 'problem')} outside of objects"
+        )
+    if improper or (outside and not selected):
         text += '; run "pressmark store check" for details'
     output.tell(text, failed=bool(failed))
     return Failure.exit_code if failed or output.status else 0

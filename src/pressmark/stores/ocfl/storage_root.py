@@ -469,7 +469,7 @@ class StorageRoot(Store):
             raise failure
         return found
 
-    def place_of(self, identifier: str | bytes) -> bytes:
+    def _existing_path(self, identifier: str | bytes) -> bytes:
         """Return the path of the object with an identifier, even if its inventory cannot be read.
 
         :raises ObjectError: as :meth:`get`
@@ -484,11 +484,11 @@ class StorageRoot(Store):
         except ObjectError as error:
             if error.kind not in ("collision", "duplicate-id"):
                 path = self._path_for(name, "find")
-                if self.is_object_at(path):
+                if self._is_object_at(path):
                     return path
             raise
 
-    def is_object_at(self, path: bytes) -> bool:
+    def _is_object_at(self, path: bytes) -> bool:
         """Return whether a path is that of an object, in any state.
 
         :raises OSError: this cannot be determined

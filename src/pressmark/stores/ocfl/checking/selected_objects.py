@@ -55,12 +55,12 @@ def _path_of(root: StorageRoot, identifier: str | bytes) -> ObjectPath:
     :raises IdentifierError: the identifier has no path in the root, and is not a path
     """
     try:
-        path = root.place_of(identifier)
+        path = root._existing_path(identifier)
     except (IdentifierError, ObjectError) as error:
         if isinstance(error, ObjectError) and error.kind not in ("missing", "collision"):
             raise
         path = encode_fs(identifier).rstrip(b"/")
-        if not root.is_object_at(path):
+        if not root._is_object_at(path):
             raise
     return path, _surrounding(root, path)
 
@@ -88,7 +88,7 @@ def _searched(
             path = encode_fs(identifier).rstrip(b"/")
             if shown in found:
                 continue
-            if root.is_object_at(path):
+            if root._is_object_at(path):
                 yield path, _surrounding(root, path)
                 continue
             error = ObjectError(root.root, identifier, "missing", "object not found")
