@@ -21,6 +21,7 @@ from pressmark.fixity.outcomes import Content, require_written
 from pressmark.fixity.pool import hash_tasks
 from pressmark.progress_event import EventListener
 from pressmark.reports import ProgressEvent
+from pressmark.threads import Cancelled, Threads
 from support.implementations import PURE, Implementation, use
 
 MODES = ("copy", "hardlink", "auto")
@@ -352,3 +353,19 @@ def test_status(tmp_path: Path) -> None:
     status = os.stat(tmp_path / "t")
     assert stat.S_IMODE(status.st_mode) == 0o751
     assert status.st_mtime_ns == 2_345_678_912
+
+
+def test_a_copy_that_is_not_needed(tmp_path: Path) -> None:
+    """A run in a thread ends within a large file when its result is no longer needed."""
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(64 << 30)
+    begun = threading.Event()
+
+    def copy() -> list[object]:
+        tasks = [("large", os.fsencode(tmp_path / "large"))]
+        return list(hash_tasks(tasks, ("sha512",), progress=EventListener(lambda _event: begun.set())))
+
+    with Threads(1, "test") as pool:
+        running = pool.submit(copy)
+        assert begun.wait(60)
+    assert isinstance(running.exception(), Cancelled)
