@@ -13,6 +13,7 @@ from typing import Any, Literal, assert_type
 import pressmark
 from pressmark import fixity, migrate, stores
 from pressmark.compare import Comparison, compare
+from pressmark.reports import Report
 
 
 class Exported:
@@ -115,6 +116,10 @@ def objects(tmp: Path) -> None:
     store = stores.open(tmp)
     for record in store.objects():
         assert_type(record.id, str | None)
+    for record in store.objects(ids=(line.strip() for line in (tmp / "ids").open("rb")), problems=[]):
+        assert_type(record, stores.StoreObject)
+    assert_type(store.check(match=["a:*", "b:*"]), Report)
+    assert_type(stores.check_object(tmp, digests=True), Report)
     options: dict[str, Any] = store.layout.config() if store.layout is not None else {}
     assert_type(pressmark.layout_from_config(options), pressmark.Layout)
     assert_type(store, stores.Store)

@@ -13,7 +13,6 @@ from pressmark.cli.store.options import (
     JSON,
     NULL,
     STORE,
-    by_path,
     changes_text,
     check_version,
     ocfl_root,
@@ -22,6 +21,7 @@ from pressmark.cli.store.options import (
 )
 from pressmark.errors import quoted
 from pressmark.stores import Changes
+from pressmark.stores.selection import by_path
 
 __all__ = ["diff_command"]
 

@@ -14,12 +14,12 @@ from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
     STORE,
-    by_path,
     ocfl_root,
     open_store,
     store_options,
 )
 from pressmark.errors import quoted
+from pressmark.stores.selection import by_path
 
 __all__ = ["log_command"]
 

@@ -15,11 +15,11 @@ from pressmark.cli.common.console import CallError
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import PROGRESS, check_globs, complete_layouts, json_option, links_option, null_option
 from pressmark.cli.common.output import Output
-from pressmark.errors import IdentifierError, ObjectError, quoted
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.errors import quoted
 from pressmark.layouts import Layout
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.registry import store_class
+from pressmark.stores.selection import by_path
 
 if TYPE_CHECKING:
     from pressmark.stores import OcflRoot, StoredObject
@@ -39,7 +39,6 @@ __all__ = [
     "VERIFY",
     "VERSION",
     "Provenance",
-    "by_path",
     "changes_text",
     "check_version",
     "content_class_option",
@@ -182,23 +181,6 @@ def ocfl_root(store: Store, what: str, instead: str) -> OcflRoot:
     if store.kind != "ocfl":
         raise CallError(f"{what}: a store of kind {store.kind} has no versions; {instead}")
     return cast("OcflRoot", store)
-
-
-def by_path(store: Store, identifier: str | bytes, act: Callable[[Any], Result]) -> Result:
-    """Call a function with an identifier; if no object has it, with the record of the object at this path.
-
-    :param act: called with the identifier, then with the record
-    """
-    try:
-        return act(identifier)
-    except (IdentifierError, ObjectError) as error:
-        # A layout may map a path to itself, where the object with another identifier is.
-        if isinstance(error, ObjectError) and error.kind not in ("missing", "collision"):
-            raise
-        record = store.at(decode_fs(encode_fs(identifier)))
-        if record is None:
-            raise
-    return act(record)
 
 
 def find_object(store: Store, identifier: str, version: str | None = None) -> StoredObject:

@@ -16,7 +16,6 @@ from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
     JSON,
     STORE,
-    by_path,
     open_store,
     store_options,
     write_object,
@@ -26,6 +25,7 @@ from pressmark.cli.store.options import (
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import ProgressEvent
 from pressmark.stores import Store, StoreObject
+from pressmark.stores.selection import by_path
 from pressmark.stores.store_change import Removal
 
 if TYPE_CHECKING:

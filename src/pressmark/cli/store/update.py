@@ -21,7 +21,6 @@ from pressmark.cli.store.options import (
     MODE,
     STORE,
     Provenance,
-    by_path,
     content_class_option,
     creation_date,
     ocfl_root,
@@ -34,6 +33,7 @@ from pressmark.cli.store.options import (
 from pressmark.cli.store.put import one_object, store_objects
 from pressmark.errors import quoted
 from pressmark.stores import OcflRoot, StoreObject
+from pressmark.stores.selection import by_path
 
 __all__ = ["update_command"]
 
