@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("Ids", "by_path", "id_matcher", "kept", "look_up_all", "not_selected", "refuse_both", "selected_records"),
+    "searched_records",
     "unreadable_only",
 ]
 
 #: Identifiers, or paths of objects.
 Ids = Iterable[str | bytes]
+# Identifiers that one walk looks for.
+MANY = 1 << 16
 Found = TypeVar("Found")
 Result = TypeVar("Result")
 
@@ -64,6 +68,46 @@ def selected_records(store: _Store, ids: Ids, strict: bool) -> Iterator[StoreObj
         return by_path(store, identifier, lambda one: one if isinstance(one, StoreObject) else store.find(one))
 
     return look_up_all(ids, find, strict, store.bucket)
+
+
+def searched_records(
+    ids: Ids,
+    objects: Callable[[], Iterable[StoreObject]],
+    at: Callable[[str | bytes], StoreObject | None],
+    missing: Callable[[str | bytes], ObjectError],
+    strict: bool,
+    own: Callable[[Sequence[str | bytes]], Iterable[StoreObject | None]] = lambda _ids: (),
+) -> Iterator[StoreObject | Problem]:
+    """Yield records as :func:`selected_records` does, from a store whose objects may be anywhere: one walk looks for
+    many of them, and yields them in its order.
+
+    :param objects: walks the store
+    :param at: returns the object at a path
+    :param missing: returns the error of an object that is not found
+    :param own: returns the objects with some identifiers, if they are where new ones would be
+    """
+    rest = iter(ids)
+    while some := {decode_fs(encode_fs(one)): one for one in islice(rest, MANY)}:
+        found = set()
+        for record in own([*some.values()]):
+            if record is not None:
+                found.add(record.id)
+                yield record
+        left = some.keys() - found
+        for record in objects() if left else ():
+            if record.id in left:
+                found.add(record.id)
+                yield record
+        for shown, identifier in some.items():
+            if shown in found:
+                continue
+            if (record := at(identifier)) is not None:
+                yield record
+                continue
+            error = missing(identifier)
+            if strict:
+                raise error
+            yield not_selected(identifier, error)
 
 
 def look_up_all(

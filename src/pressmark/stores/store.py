@@ -81,9 +81,10 @@ class Store(ChangedStore):
         Files and directories outside of all objects are added to ``problems``, so every file is accounted for; if
         objects are selected, only unreadable directories where one may be.
 
-        :param ids: yield only the objects with these identifiers, in this order; they are read lazily, and a path
-            selects the object there if no object has it as its identifier. A layout finds each object without a walk.
-            One that is not found is a problem of kind ``object-missing``, or an error without ``problems``
+        :param ids: yield only the objects with these identifiers; they are read lazily, and a path selects the object
+            there if no object has it as its identifier. A layout finds each object without a walk, in this order;
+            otherwise one walk looks for many. An object that is not found is a problem of kind ``object-missing``, or
+            an error without ``problems``
         :param match: yield only the objects with identifiers that match one of these globs, from begin to end, such as
             ``ark:/13030/*``. An object whose identifier cannot be read is yielded, too
         :param threads: number of threads that read directories; :data:`None` for one per core

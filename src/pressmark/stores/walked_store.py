@@ -185,8 +185,15 @@ class WalkedStore(Store):
             is_match = id_matcher(match)
             records = walk.objects(threads, unreadable_only(on_problem))
             return (record for record in records if is_match(record.id))
-        found = selected_records(self._with_walk(walk), ids, on_problem is None)
+        found = self._look_up_all(walk, ids, on_problem is None)
         return walk.objects(threads, on_problem, kept(found, on_problem))
+
+    def _look_up_all(self, walk: StoreWalk, ids: Iterable[str | bytes], strict: bool) -> Iterator[Item]:
+        """Yield the record of each object, or the problem that it is not found.
+
+        :param strict: raise the error instead
+        """
+        return selected_records(self._with_walk(walk), ids, strict)
 
     def _with_walk(self, walk: StoreWalk) -> Self:
         """Return this store for looking up many objects, whose names a walk ignores."""

@@ -74,7 +74,7 @@ from pressmark.stores.objects import (
 from pressmark.stores.recheck import Item
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store_change import Removal, above
-from pressmark.stores.walked_store import WalkedStore
+from pressmark.stores.walked_store import StoreWalk, WalkedStore
 
 __all__ = ["BagFolder", "BagWriter"]
 
@@ -235,6 +235,14 @@ class BagFolder(WalkedStore):
             if not self._is_remote:
                 self.walk.index.save()
         return None if path is None else decode_fs(path)
+
+    def _look_up_all(self, walk: StoreWalk, ids: Iterable[str | bytes], strict: bool) -> Iterator[Item]:
+        if not self._is_remote:
+            return super()._look_up_all(walk, ids, strict)
+        from pressmark.stores.bags.remote_walk import RemoteBagWalk, selected_bags  # most folders are local
+
+        assert isinstance(walk, RemoteBagWalk)
+        return selected_bags(walk, ids, self._missing, strict)
 
     def get(self, id: str | bytes) -> BagObject:
         path = self._existing_path(id)

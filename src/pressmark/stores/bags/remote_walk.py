@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import BinaryIO, ClassVar, cast
 
@@ -36,8 +37,9 @@ from pressmark.stores.directories.bucket_directory import read_ahead
 from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.recheck import Item
+from pressmark.stores.selection import Ids, searched_records
 
-__all__ = ["RemoteBag", "RemoteBagWalk", "contains_bags"]
+__all__ = ["RemoteBag", "RemoteBagWalk", "contains_bags", "selected_bags"]
 
 # Entries of a folder that are read to find out whether it contains bags.
 _LOOKED_AT = 16
@@ -134,25 +136,51 @@ class RemoteBagWalk(BagWalk):
         record = self.record_at(decode_fs(path))
         return record is not None and record.id == identifier
 
+    def own_record(self, identifier: str) -> StoreObject | None:
+        """Return the record of the bag with an identifier, if it is where a new one would be.
+
+        :raises IdentifierError: the identifier has no path
+        :raises ObjectError: its path is reserved
+        """
+        path = self._expected(identifier)
+        page = self._bucket.list(self._prefix + path, delimiter=True)
+        there = {*(one.key for one in page.keys), *(one[:-1] for one in page.directories)}
+        for candidate in (path, *(path + ending for ending in archives.SERIALIZED)):
+            record = self.record_at(decode_fs(candidate)) if self._prefix + candidate in there else None
+            if record is not None and record.id == identifier:
+                return record
+        return None
+
     def find(self, identifier: str, soon: bool) -> list[bytes]:
         """Return the path of the bag where a new one with the identifier would be, or else the paths of all bags that
         have it, which are searched one by one.
         """
         failure: IdentifierError | ObjectError | None = None
         try:
-            path = self._expected(identifier)
-            page = self._bucket.list(self._prefix + path, delimiter=True)
-            there = {*(one.key for one in page.keys), *(one[:-1] for one in page.directories)}
-            for candidate in (path, *(path + ending for ending in archives.SERIALIZED)):
-                record = self.record_at(decode_fs(candidate)) if self._prefix + candidate in there else None
-                if record is not None and record.id == identifier:
-                    return [candidate]
+            if (record := self.own_record(identifier)) is not None:
+                return [encode_fs(record.path)]
         except (IdentifierError, ObjectError) as error:
             failure = error
         found = [encode_fs(record.path) for record in self.objects() if record.id == identifier]
         if failure is not None and not found:
             raise failure
         return found
+
+
+def selected_bags(
+    walk: RemoteBagWalk, ids: Ids, missing: Callable[[str | bytes], ObjectError], strict: bool
+) -> Iterator[StoreObject | Problem]:
+    """Yield the record of each bag; see :func:`pressmark.stores.selection.searched_records`."""
+
+    def own_record(identifier: str | bytes) -> StoreObject | None:
+        with suppress(IdentifierError, ObjectError):
+            return walk.own_record(decode_fs(encode_fs(identifier)))
+        return None
+
+    def at(path: str | bytes) -> StoreObject | None:
+        return walk.record_at(decode_fs(encode_fs(path).rstrip(b"/")))
+
+    return searched_records(ids, walk.objects, at, missing, strict, lambda some: in_order(own_record, some))
 
 
 class RemoteBag(BagObject):

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 
 from pressmark.errors import IdentifierError, ObjectError, PathError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
+from pressmark.stores.objects import StoreObject
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree
 from pressmark.stores.ocfl.declarations import declares_object
 from pressmark.stores.ocfl.storage import Reads
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Walk, identify
-from pressmark.stores.selection import Ids, id_matcher, look_up_all, not_selected, refuse_both
+from pressmark.stores.selection import Ids, id_matcher, look_up_all, refuse_both, searched_records
 
 __all__ = ["ObjectPath", "selected_paths"]
 
 #: An object, and the object that contains it; :data:`None` for most.
 ObjectPath = tuple[bytes, bytes | None]
-# Identifiers that one walk looks for.
-MANY = 1 << 16
 
 
 def selected_paths(
@@ -75,26 +73,22 @@ def _surrounding(root: StorageRoot, path: bytes) -> bytes | None:
 def _searched(
     root: StorageRoot, ids: Ids, threads: int, ignore: Sequence[str], strict: bool
 ) -> Iterator[ObjectPath | Problem]:
-    """Look for objects in the whole root; yield those of a walk in its order."""
-    rest = iter(ids)
-    while some := {decode_fs(encode_fs(one)): one for one in islice(rest, MANY)}:
-        found = set()
-        for record in root.objects(threads=threads, ignore=ignore):
-            if record.id in some:
-                found.add(record.id)
-                path = encode_fs(record.path)
-                yield path, _surrounding(root, path)
-        for shown, identifier in some.items():
-            path = encode_fs(identifier).rstrip(b"/")
-            if shown in found:
-                continue
-            if root._is_object_at(path):
-                yield path, _surrounding(root, path)
-                continue
-            error = ObjectError(root.root, identifier, "missing", "object not found")
-            if strict:
-                raise error
-            yield not_selected(identifier, error)
+    """Look for objects in the whole root."""
+
+    def at(path: str | bytes) -> StoreObject | None:
+        encoded = encode_fs(path).rstrip(b"/")
+        return StoreObject(None, decode_fs(encoded), False, None, ()) if root._is_object_at(encoded) else None
+
+    def missing(identifier: str | bytes) -> ObjectError:
+        return ObjectError(root.root, identifier, "missing", "object not found")
+
+    objects = partial(root.objects, threads=threads, ignore=ignore)
+    for item in searched_records(ids, objects, at, missing, strict):
+        if isinstance(item, Problem):
+            yield item
+        else:
+            path = encode_fs(item.path)
+            yield path, _surrounding(root, path)
 
 
 def _matching(
