@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from threading import Thread
 
-__all__ = ["MOST", "Cancelled", "Threads", "limit", "ordered_map", "require_use", "resolve_threads", "started"]
+__all__ = ["AHEAD", "MOST", "Cancelled", "Threads", "limit", "ordered_map", "require_use", "resolve_threads", "started"]
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 # Of this process, as one of several that share the cores.
 limit: int | None = None
-# Calls in flight for each thread: one that runs and one that waits, so that no thread has to wait for an item.
+#: Calls in flight for each thread: one that runs and one that waits, so that no thread has to wait for an item.
 AHEAD = 2
 MOST = 1024  # more would cost memory, and gain nothing
 WAIT = 0.1  # seconds

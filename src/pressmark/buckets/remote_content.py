@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 from pressmark.buckets.bucket import Bucket
 from pressmark.buckets.remote_file import RemoteFile
 
@@ -17,39 +15,37 @@ class RemoteContent:
     """A key of a bucket as content to copy: nothing is asked for before it is needed.
 
     :param size: in bytes, if it is known
+    :param token: read only this version
+    :ivar size: in bytes, once it is known
     """
 
-    def __init__(self, bucket: Bucket, key: bytes, size: int | None = None) -> None:
+    def __init__(self, bucket: Bucket, key: bytes, size: int | None = None, token: str | None = None) -> None:
         self.size = size
         self.bucket = bucket
         self.key = key
-        self._file: io.RawIOBase | io.BytesIO | None = None
-        self._error: OSError | None = None
+        self._token = token
+        self._file: RemoteFile | None = None
 
-    def fetch(self) -> None:
-        """Open the file, and read it if it is small; :meth:`read` raises the error."""
-        try:
-            file = RemoteFile(self.bucket, self.key)
-            if file.status.size > SMALL:
-                self._file = file
-                return
-            with file:
-                self._file = io.BytesIO(file.readall())
-        except OSError as error:
-            self._error = error
+    def fetch(self) -> RemoteContent | bytes:
+        """Open the file, and return this, or its content if it is small.
+
+        :raises OSError: the key does not exist, or cannot be read
+        """
+        self._file = opened = RemoteFile(self.bucket, self.key, token=self._token)
+        self.size = opened.status.size
+        if self.size > SMALL:
+            return self
+        with opened:
+            return opened.readall()
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes.
 
         :raises OSError: the key does not exist, or cannot be read
         """
-        if self._file is None and self._error is None:
-            self.fetch()
-        if self._error is not None:
-            raise self._error
-        assert self._file is not None
-        block = self._file.read(size) or b""
+        if self._file is None:
+            self._file = RemoteFile(self.bucket, self.key, token=self._token)
+        block = self._file.read(size)
         if not block:
             self._file.close()
-            self._file = io.BytesIO()
         return block

@@ -6,15 +6,23 @@ import errno
 import io
 import os
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from threading import BoundedSemaphore
 from typing import cast
 
 from pressmark.buckets.bucket import Bucket, Download, KeyChangedError, KeyStatus
+from pressmark.buckets.requests import PATIENCE, in_order
 from pressmark.threads import require_use
 
 __all__ = ["CountedFile", "PlacesFile", "RemoteFile"]
 
 # Bytes of a file that one request reads: a connection that breaks costs at most as much.
 RANGE = 1 << 26
+# Bytes of the first request of a file, and of each of the requests that read ahead, and their number.
+PART, AT_A_TIME = 8 << 20, 5
+# Bytes that are read of a connection at once.
+BLOCK = 1 << 20
 # A broken connection is opened again so often.
 TRIES = 5
 # Bytes that are read and dropped, because that takes less time than another request.
@@ -22,10 +30,98 @@ SKIP = 1 << 20
 # Bytes of a buffer, and places of a file that are read in turn.
 BUFFER = 1 << 18
 PLACES = 3
+# Files that are read ahead: with more at a time, one connection for each is enough. It limits memory.
+_AHEAD = BoundedSemaphore(2)
+
+
+class _Stream:
+    """A range of a key, read by one request. A connection that breaks is opened again where it broke.
+
+    :param end: the byte after the last one
+    :param token: read only this version
+    :ivar position: of the next byte
+    :raises OSError: it does not exist, or cannot be read
+    """
+
+    def __init__(self, bucket: Bucket, key: bytes, begin: int, end: int, token: str | None) -> None:
+        self._bucket = bucket
+        self._key = key
+        self.position = begin
+        self._download: Download | None = bucket.get(key, begin=begin, end=end, token=token)
+        self.status: KeyStatus = self._download.status
+        self._end = min(end, self.status.size)
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most ``size``; none at the end of the range.
+
+        :raises OSError: they cannot be read
+        """
+        wanted = min(size, self._end - self.position)
+        for tries in range(TRIES if wanted > 0 else 0):
+            try:
+                if self._download is None:
+                    where = {"begin": self.position, "end": self._end}
+                    self._download = self._bucket.get(self._key, **where, token=self.status.token)
+                block = self._download.read(wanted)
+            except (FileNotFoundError, PermissionError, KeyChangedError):
+                raise
+            except OSError:
+                self.close()
+                if tries == TRIES - 1:
+                    raise
+                continue
+            if block:
+                self.position += len(block)
+                return block
+            self.close()
+        if wanted > 0:
+            raise OSError(errno.EIO, "the connection broke again and again", self._key)
+        return b""
+
+    def close(self) -> None:
+        if self._download is not None:
+            self._download.close()
+            self._download = None
+
+
+class _Streams:
+    """The rest of a large file as one stream, which several requests read ahead, each a part."""
+
+    def __init__(self, bucket: Bucket, key: bytes, begin: int, end: int, token: str) -> None:
+        def read(at: int) -> list[bytes]:
+            blocks = []
+            with closing(_Stream(bucket, key, at, min(at + PART, end), token)) as part:
+                while block := part.read(BLOCK):
+                    require_use()
+                    blocks.append(block)
+            return blocks[::-1]
+
+        self.position = begin
+        self._parts = in_order(read, range(begin, end, PART), patience=PATIENCE, at_a_time=AT_A_TIME, ahead=1)
+        self._blocks: list[bytes] = []  # of the first part, the next one last
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most ``size``; none at the end.
+
+        :raises OSError: they cannot be read
+        """
+        if not self._blocks:
+            self._blocks = next(self._parts, [])
+        block = self._blocks.pop() if self._blocks else b""
+        if len(block) > size:
+            self._blocks.append(block[size:])
+            block = block[:size]
+        self.position += len(block)
+        return block
+
+    def close(self) -> None:
+        self._parts.close()
+        self._blocks = []
+        _AHEAD.release()
 
 
 class RemoteFile(io.RawIOBase):
-    """A key of a bucket, open for reading. A connection that breaks is opened again where it broke.
+    """A key of a bucket, open for reading. A large one that is read in sequence is read ahead, in parts.
 
     :param end: the byte after the last one to read
     :param token: read only this version
@@ -33,7 +129,7 @@ class RemoteFile(io.RawIOBase):
     :raises OSError: it does not exist, or cannot be read
     """
 
-    _download: Download | None = None  # closing a file that was not opened asks for it
+    _stream: _Stream | _Streams | None = None  # closing a file that was not opened asks for it
 
     def __init__(
         self, bucket: Bucket, key: bytes, end: int | None = None, token: str | None = None, begin: int = 0
@@ -42,11 +138,9 @@ class RemoteFile(io.RawIOBase):
         self._key = key
         self._position = begin
         self._limit = end
-        first = begin + RANGE if end is None else min(end, begin + RANGE)
-        self._download = bucket.get(key, begin=begin, end=first, token=token)
-        self.status: KeyStatus = self._download.status
-        # Position of the connection, which follows the position of the file when it is read.
-        self._arrived = begin
+        first = begin + PART if end is None else min(end, begin + PART)
+        self._stream = opened = _Stream(bucket, key, begin, first, token)
+        self.status: KeyStatus = opened.status
 
     @property
     def _end(self) -> int:
@@ -68,41 +162,48 @@ class RemoteFile(io.RawIOBase):
         self._position = start + offset
         return self._position
 
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or size < 0:
+            return self.readall()
+        wanted = min(size, self._end - self._position)
+        block = b""
+        while wanted > 0 and not block:
+            if self._stream is None or not 0 <= self._position - self._stream.position <= SKIP:
+                self._disconnect()
+                self._stream = self._one_request()
+            gap = self._position - self._stream.position
+            block = self._stream.read(gap or wanted)
+            if not block:
+                self._disconnect()
+                self._stream = self._several_requests() or self._one_request()
+            elif gap:
+                block = b""
+        self._position += len(block)
+        return block
+
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast(bytearray, buffer)).cast("B")
-        wanted = min(len(view), self._end - self._position)
-        for tries in range(TRIES):
-            if wanted <= 0:
-                return 0
-            try:
-                if not 0 <= self._position - self._arrived <= SKIP:
-                    self._disconnect()
-                if self._download is None:
-                    end = min(self._position + RANGE, self._end)
-                    self._download = self._bucket.get(self._key, begin=self._position, end=end, token=self.status.token)
-                    self._arrived = self._position
-                while (gap := self._position - self._arrived) and (dropped := self._download.read(gap)):
-                    self._arrived += len(dropped)
-                block = b"" if gap else self._download.read(wanted)
-            except (FileNotFoundError, PermissionError, KeyChangedError):
-                raise
-            except OSError:
-                self._disconnect()
-                if tries == TRIES - 1:
-                    raise
-                continue
-            if block:
-                view[: len(block)] = block
-                self._position += len(block)
-                self._arrived = self._position
-                return len(block)
-            self._disconnect()  # the end of a range
-        raise OSError(errno.EIO, "the connection broke again and again", self._key)
+        block = self.read(len(view))
+        view[: len(block)] = block
+        return len(block)
+
+    def readall(self) -> bytes:
+        return b"".join(iter(partial(self.read, BLOCK), b""))
+
+    def _one_request(self) -> _Stream:
+        end = min(self._position + RANGE, self._end)
+        return _Stream(self._bucket, self._key, self._position, end, self.status.token)
+
+    def _several_requests(self) -> _Streams | None:
+        """Return the rest of the file, read ahead; :data:`None` if it is short, or enough files are read ahead."""
+        if self._end - self._position <= PART or not _AHEAD.acquire(blocking=False):
+            return None
+        return _Streams(self._bucket, self._key, self._position, self._end, self.status.token)
 
     def _disconnect(self) -> None:
-        if self._download is not None:
-            self._download.close()
-            self._download = None
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
     def close(self) -> None:
         if not self.closed:

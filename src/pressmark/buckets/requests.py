@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
-from pressmark.threads import Threads, require_use
+from pressmark.threads import AHEAD, Threads, require_use
 
 __all__ = ["PATIENCE", "REQUESTS", "in_order", "pause"]
 
@@ -27,19 +27,23 @@ def in_order(
     on_wait: Callable[[], object] = lambda: None,
     *,
     patience: float | None = None,
-) -> Iterator[R]:
+    at_a_time: int = REQUESTS,
+    ahead: int = AHEAD,
+) -> Generator[R, None, None]:
     """Call a function in several threads, and yield the results in the order of the items; few are read ahead.
 
     :param on_wait: called in this thread, about ten times a second while it waits for a result
     :param patience: seconds to wait for its calls at the end; :data:`None` for no limit, as for a function that writes
+    :param at_a_time: number of threads
+    :param ahead: as for :meth:`pressmark.threads.Threads.map`
     """
 
     def wait() -> None:
         require_use()
         on_wait()
 
-    with Threads(REQUESTS, "pressmark-request", patience=patience) as pool:
-        yield from pool.map(function, items, on_wait=wait)
+    with Threads(at_a_time, "pressmark-request", patience=patience) as pool:
+        yield from pool.map(function, items, ahead=ahead, on_wait=wait)
 
 
 def pause(seconds: float) -> None:

@@ -39,8 +39,8 @@ class _NeededFile(RemoteFile):
 
     on_bytes: Callable[[int], object]
 
-    def read(self, size: int = -1) -> bytes:
-        data = super().read(size) or b""
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
         self.on_bytes(len(data))
         return data
 

@@ -16,6 +16,7 @@ import stat
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from io import FileIO
+from itertools import islice
 from typing import Protocol
 
 from pressmark.errors import FileError
@@ -387,7 +388,8 @@ def transfer_content(content: Content, names: Sequence[str], copy: bytes | NewCo
         new = _NewFile(copy, 0o666) if isinstance(copy, bytes) else copy
         sinks.append(new.add)
     try:
-        size = sum(_feed(content.blocks(CONTENT_SIZE), sinks, 1))
+        blocks = content.blocks(CONTENT_SIZE)
+        size = sum(_feed(islice(blocks, LARGE // CONTENT_SIZE), sinks, 1)) + sum(_feed(blocks, sinks, len(sinks)))
         if new is not None:
             new.complete()
     except NotWritten as failed:

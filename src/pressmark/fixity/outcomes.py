@@ -24,6 +24,7 @@ __all__ = [
 
 PROGRESS_EVERY = 0.1  # seconds
 NOT_WRITTEN = "not-written"
+LARGE = 1 << 14  # bytes of content
 
 
 class Outcome(NamedTuple):
@@ -127,6 +128,11 @@ class Content:
     def __init__(self, data: bytes | bytearray | memoryview | Readable, name: str | bytes = b"") -> None:
         self.data: Any = data
         self.name = name
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it takes memory or a connection while it waits: an open file, or more than 16 KiB."""
+        return hasattr(self.data, "read") or len(self.data) > LARGE
 
     def blocks(self, size: int) -> Iterator[memoryview]:
         """Yield the content in blocks of any size.

@@ -173,9 +173,22 @@ def hash_ranges(
 
 
 def _taking(tasks: Iterable[Task]) -> Take:
-    """Return a function that takes many tasks at a time."""
+    """Return a function that takes many tasks at a time, but none ahead of an open file or large content."""
     given = iter(tasks)
-    return lambda _wait: list(islice(given, BATCH)) or None
+    is_ahead = False
+
+    def take(wait: bool) -> list[Task] | None:
+        nonlocal is_ahead
+        if is_ahead and not wait:
+            return []
+        taken: list[Task] = []
+        for task in islice(given, BATCH):
+            taken.append(task)
+            if is_ahead := isinstance(task[1], Content) and task[1].is_large:
+                break
+        return taken or None
+
+    return take
 
 
 def _run(

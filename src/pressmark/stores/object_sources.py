@@ -631,8 +631,10 @@ class Copier:
 
 def opened(content: Any) -> Any:
     """Return content in a bucket, which is being read from now on."""
-    content.data.fetch()
-    return content
+    try:
+        return Content(content.data.fetch(), content.name)
+    except OSError:  # reading it meets the reason, too
+        return content
 
 
 def is_remote(content: object) -> bool:

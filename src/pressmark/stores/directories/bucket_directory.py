@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pressmark.buckets.bucket import ARCHIVES, ArchivedError, Bucket, ListedKey, Page, key_text
-from pressmark.buckets.remote_content import SMALL
+from pressmark.buckets.remote_content import RemoteContent
 from pressmark.buckets.remote_directory import RemoteDirectory
 from pressmark.buckets.remote_file import RemoteFile
 from pressmark.buckets.requests import in_order
@@ -262,10 +262,6 @@ def read_ahead(bucket: Bucket, files: Iterable[tuple[Key, bytes, str | None, byt
 
     def content(file: tuple[Key, bytes, str | None, bytes]) -> tuple[Key, Content]:
         key, stored, token, path = file
-        opened = RemoteFile(bucket, stored, token=token)
-        if opened.status.size > SMALL:
-            return key, Content(opened, path)
-        with opened:
-            return key, Content(opened.readall(), path)
+        return key, Content(RemoteContent(bucket, stored, token=token).fetch(), path)
 
     return in_order(content, files)

@@ -150,17 +150,20 @@ class RemotePreparation:
         options = OpenOptions(copy.links == "follow", real=copy.is_real and copy.links == "refuse")
         if isinstance(content, Outcome):
             return content
-        size, first = 0, b""
         prepared, path = self._place(target)
         if path.count(b"/") < 2:  # an inventory of an object that is stored as it is
             return content
         if isinstance(content, Content):
             if not hasattr(content.data, "read"):
                 return content
-            first = beginning(content)
-            if len(first) <= WHOLE:
-                return Content(first, content.name)
-            content = Content(Joined(first, content.data), content.name)
+            size = getattr(content.data, "size", None) or 0
+            if not size:
+                first = beginning(content)
+                if len(first) <= WHOLE:
+                    return Content(first, content.name)
+                content = Content(Joined(first, content.data), content.name)
+            elif size <= WHOLE:
+                return content
         else:
             opener = options.opener()
             found = examine(content, options, opener)
