@@ -32,6 +32,8 @@ BLOCK = 512 << 10  # bytes
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 _LEVEL = 6
 _ZSTD_LEVEL = 3
+# Bytes that a thread compresses at a time: memory is about six times as much for each thread.
+_ZSTD_JOB = 2 << 20
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
@@ -261,7 +263,10 @@ class ZstdOutput:
                 raise
             raise BagError(path, "zstd archives require zstandard: pip install 'pressmark[zstd]'") from None
         # Without threads, the bytes would differ.
-        compressor = zstandard.ZstdCompressor(_ZSTD_LEVEL, threads=threads, write_checksum=True)
+        options = zstandard.ZstdCompressionParameters.from_level(
+            _ZSTD_LEVEL, threads=threads, write_checksum=True, job_size=_ZSTD_JOB
+        )
+        compressor = zstandard.ZstdCompressor(compression_params=options)
         self._writer = compressor.stream_writer(file, closefd=False)
         self.write = self._writer.write
         self.close = self._writer.close
