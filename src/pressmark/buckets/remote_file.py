@@ -20,7 +20,7 @@ __all__ = ["CountedFile", "PlacesFile", "RemoteFile"]
 # Bytes of a file that one request reads: a connection that breaks costs at most as much.
 RANGE = 1 << 26
 # Bytes of the first request of a file, and of each of the requests that read ahead, and their number.
-PART, AT_A_TIME = 8 << 20, 5
+PART, AT_A_TIME = 8 << 20, 4
 # Bytes that are read of a connection at once.
 BLOCK = 1 << 20
 # A broken connection is opened again so often.

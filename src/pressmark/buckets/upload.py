@@ -24,8 +24,8 @@ __all__ = ["PART", "WHOLE", "NewKey", "PartsUpload", "Space", "part_size"]
 PART = 8 << 20
 #: Bytes of the largest file of an object that is sent in one request: only of such files, servers keep a digest.
 WHOLE = 64 << 20
-# Parts of a file that are sent at a time.
-AT_A_TIME = 6
+# Parts of a file that are sent at a time, and their bytes, unless two parts are more.
+AT_A_TIME, SENDING = 6, 64 << 20
 
 
 def part_size(size: int) -> int:
@@ -55,7 +55,7 @@ class PartsUpload:
         self._part_size = part_size(size)
         self._buffer = bytearray()
         self._parts: list[Future[Part]] = []
-        self._free = BoundedSemaphore(AT_A_TIME)
+        self._free = BoundedSemaphore(min(AT_A_TIME, max(2, SENDING // self._part_size)))
         self._is_complete = False
         self.is_there = False
 
