@@ -115,9 +115,11 @@ class _Streams:
         return block
 
     def close(self) -> None:
-        self._parts.close()
-        self._blocks = []
-        _AHEAD.release()
+        try:
+            self._parts.close()
+        finally:
+            self._blocks = []
+            _AHEAD.release()
 
 
 class RemoteFile(io.RawIOBase):

@@ -59,26 +59,26 @@ class Prepared:
 class Joined:
     """An open file with the bytes that were already read from it."""
 
-    def __init__(self, first: bytes, file: Any) -> None:
-        self._first = first
+    def __init__(self, first: bytearray, file: Any) -> None:
+        self._first = memoryview(first)
         self._file = file
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int) -> Any:
         if self._first:
             data, self._first = self._first[:size], self._first[size:]
             return data
-        block: bytes = self._file.read(size)
-        return block
+        self._first = memoryview(b"")
+        return self._file.read(size)
 
 
-def beginning(content: Content) -> bytes:
+def beginning(content: Content) -> bytearray:
     """Return the beginning of an open file: more than :data:`WHOLE` bytes if there are as many."""
     read = bytearray()
     for block in content.blocks(1 << 20):
         read += block
         if len(read) > WHOLE:
             break
-    return bytes(read)
+    return read
 
 
 def busy_file(path: bytes) -> OSError:
