@@ -21,8 +21,8 @@ __all__ = ["CountedFile", "PlacesFile", "RemoteFile"]
 RANGE = 1 << 26
 # Bytes of the first request of a file, and of each of the requests that read ahead, and their number.
 PART, AT_A_TIME = 8 << 20, 4
-# Bytes that are read of a connection at once.
-BLOCK = 1 << 20
+# Bytes that are read of a connection at once, few enough for the cache of a core.
+BLOCK = 1 << 18
 # A broken connection is opened again so often.
 TRIES = 5
 # Bytes that are read and dropped, because that takes less time than another request.
@@ -88,29 +88,35 @@ class _Streams:
     """The rest of a large file as one stream, which several requests read ahead, each a part."""
 
     def __init__(self, bucket: Bucket, key: bytes, begin: int, end: int, token: str) -> None:
-        def read(at: int) -> list[bytes]:
-            blocks = []
+        free: list[bytearray] = []  # new memory for each part would take a fifth of the time
+
+        def read(at: int) -> memoryview:
+            buffer = free.pop() if free else bytearray(PART)
+            size = 0
             with closing(_Stream(bucket, key, at, min(at + PART, end), token)) as part:
                 while block := part.read(BLOCK):
                     require_use()
-                    blocks.append(block)
-            return blocks[::-1]
+                    buffer[size : size + len(block)] = block
+                    size += len(block)
+            return memoryview(buffer)[:size]
 
         self.position = begin
         self._parts = in_order(read, range(begin, end, PART), patience=PATIENCE, at_a_time=AT_A_TIME, ahead=1)
-        self._blocks: list[bytes] = []  # of the first part, the next one last
+        self._free = free
+        self._part = memoryview(b"")
+        self._left = self._part
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, at most ``size``; none at the end.
 
         :raises OSError: they cannot be read
         """
-        if not self._blocks:
-            self._blocks = next(self._parts, [])
-        block = self._blocks.pop() if self._blocks else b""
-        if len(block) > size:
-            self._blocks.append(block[size:])
-            block = block[:size]
+        if not self._left:
+            if self._part:
+                self._free.append(cast(bytearray, self._part.obj))
+            self._part = self._left = next(self._parts, memoryview(b""))
+        block = bytes(self._left[:size])
+        self._left = self._left[size:]
         self.position += len(block)
         return block
 
@@ -118,7 +124,7 @@ class _Streams:
         try:
             self._parts.close()
         finally:
-            self._blocks = []
+            self._left = memoryview(b"")
             _AHEAD.release()
 
 
