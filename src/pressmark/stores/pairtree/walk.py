@@ -343,10 +343,10 @@ class Walk(StoreWalk):
         return entries is not None and bool(entries.members or entries.ours)
 
     def record_at(self, ppath: str) -> StoreObject | None:
-        if not self.is_object(ppath):
+        entries = self.contents(ppath)
+        if entries is None or not (entries.members or entries.ours):
             return None
-        found = self.again(StoreObject(None, f"{ROOT}/{ppath}", False, None, ()))
-        return found[0] if found and isinstance(found[0], StoreObject) else None
+        return self._object(ppath, encode_fs(f"{ROOT}/{ppath}" if ppath else ROOT), entries)
 
     def unreadable(self, record: StoreObject) -> tuple[Problem, ...]:
         try:
