@@ -46,6 +46,17 @@ def test_commands(kind: str, folder: Path, call: Call, tmp_path: Path) -> None: 
     assert sorted(one.name for one in (tmp_path / "copies-True").iterdir()) == ["urn+a", "urn+b", "urn+c"]
 
 
+def test_stored_digests(folder: Path, call: Call, tmp_path: Path) -> None:  # noqa: F811
+    """The files of selected objects only are verified, by the digests that the server keeps."""
+    assert call("store", "init", "ocfl", "s3://books/root", "--layout", "0004").exit_code == 0
+    (tmp_path / "f.txt").write_bytes(b"data")
+    for one in IDS:
+        assert call("store", "put", "s3://books/root", one, "f.txt").exit_code == 0
+    done = call("store", "check", "s3://books/root", "urn:a", "urn:c", "--digests=stored", "--json")
+    summary = json.loads(done.stdout.splitlines()[-1])["summary"]
+    assert (done.exit_code, summary["objects"], summary["stored"], summary["unverified"]) == (0, 2, 2, 0)
+
+
 def test_an_object(folder: Path, call: Call, tmp_path: Path) -> None:  # noqa: F811
     """One OCFL object at an address is checked as on a disk."""
     local = make_store("ocfl", tmp_path / "root", {"urn:a": {"f.txt": b"one"}})

@@ -111,10 +111,9 @@ def test_verdicts_of_the_whole_store(case: str, digests: bool, is_remote: bool, 
         assert several.counts["objects"] == 3
         by_path = store.check(ids=[paths[one] for one in (IDS[0], IDS[3])], digests=digests)
         assert by_path.problems == expected[IDS[0]] + expected[IDS[3]]
-        if store.kind != "ocfl":
-            matching = store.check(match="urn:obj*", digests=digests)
-            assert {*matching.problems} == {found for one in IDS for found in expected[one]}
-            assert matching.counts == whole.counts
+        matching = store.check(match="urn:obj*", digests=digests)
+        assert {*matching.problems} == {found for one in IDS for found in expected[one]}
+        assert matching.counts == whole.counts
 
 
 @pytest.mark.parametrize("is_remote", [False, True])
