@@ -31,6 +31,7 @@ CALLS: dict[str, list[str]] = {
     "put": ["put", ROOT, "id:1", "scans"],
     "put list": ["put", ROOT, "--from", "list.tsv"],
     "update": ["update", ROOT, "id:1", "--add", "more.txt"],
+    "restore": ["restore", ROOT, "id:1", "--version", "v1"],
     "get": ["get", ROOT, "id:1", "copy"],
     "cat": ["cat", ROOT, "id:1", "a.txt"],
     "ls": ["ls", ROOT],
@@ -107,6 +108,7 @@ def test_a_whole_life(bucket: MemoryBucket, call: Call, tmp_path: Path) -> None:
     assert store(*CALLS["diff"])[0] == "added\tmore.txt\n"
     assert [line.split("\t")[0] for line in store(*CALLS["log"])[0].splitlines()] == ["v1", "v2"]
     assert [line.split("\t")[0] for line in store(*CALLS["ls files"])[0].splitlines()] == ["a.txt", "more.txt"]
+    assert store(*CALLS["restore"], "a.txt")[1].endswith("v2 remains the newest version\n")
     store(*CALLS["get"])
     assert sorted(os.listdir(tmp_path / "copy")) == ["a.txt", "more.txt"]
     assert store(*CALLS["rm"])[1] == "pressmark: 1 object removed\n"
@@ -259,7 +261,7 @@ def test_a_server_that_ignores_conditions(call: Call, monkeypatch: pytest.Monkey
     for key, data in keys.items():
         careless.put(key, data)
     what = "the server ignores conditions, so that writers can overwrite each other's files"
-    for name in ("put list", "update", "rm"):
+    for name in ("put list", "update", "restore", "rm"):
         done = call("store", *CALLS[name])
         assert done.exit_code in (1, 2), name
         assert what in done.stderr, name
@@ -279,7 +281,7 @@ def test_writing_without_conditions(option: str, call: Call, monkeypatch: pytest
     for bucket, options in ((MemoryBucket(), []), (CarelessBucket(), [option])):
         serve(monkeypatch, bucket)
         assert call("store", *CALLS["init"], *options).exit_code == 0
-        for name in ("put", "update"):
+        for name in ("put", "update", "restore"):
             assert call("store", *CALLS[name], "--created", "2026-01-02T00:00:00Z", *options).exit_code == 0, name
         found.append(bucket.keys)
         assert call("store", *CALLS["rm"], *options).exit_code == 0
@@ -290,7 +292,7 @@ def test_writing_without_conditions(option: str, call: Call, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("option", ["--claims", "--single-writer"])
-@pytest.mark.parametrize("name", ["init", "put", "update", "rm", "repair"])
+@pytest.mark.parametrize("name", ["init", "put", "update", "restore", "rm", "repair"])
 def test_writers_of_a_local_store(name: str, option: str, call: Call) -> None:
     assert call("store", *(one.replace(ROOT, "local") for one in CALLS["init"])).exit_code == 0
     arguments = [one.replace(ROOT, "local") for one in CALLS[name]]
@@ -376,7 +378,7 @@ def test_on_a_server(named: str, served: str, call: Call, tmp_path: Path) -> Non
     """With the options for the server, each command works, and leaves the environment as it was."""
     root = f"s3://{named}/root"
     where = ("--endpoint", served, "--region", "us-east-1")
-    for name in ("init", "put", "put list", "update", "ls", "check", "get", "rm", "repair", "check"):
+    for name in ("init", "put", "put list", "update", "ls", "check", "get", "restore", "rm", "repair", "check"):
         done = call("store", *(one.replace(ROOT, root) for one in CALLS[name]), *where)
         assert done.exit_code == 0, done.output
     assert done.stderr == f"pressmark: {root}: 2 objects, no problem; content was not read\n"

@@ -74,6 +74,7 @@ def _(folder: Path) -> None:
 @failing("log", "store", "log", "root", "b:1")
 @failing("diff", "store", "diff", "root", "b:1")
 @failing("store update", "store", "update", "root", "b:1", "--remove", "f2")
+@failing("restore", "store", "restore", "root", "b:1", "--version", "v1")
 @failing("rm", "store", "rm", "pairtree", "b:1")
 def _(folder: Path) -> None:
     (folder / "missing.tsv").write_text("id:1\tmissing\n")
@@ -83,9 +84,8 @@ def _(folder: Path) -> None:
 @failing("check")
 @failing("repair")
 def _(folder: Path) -> None:
-    [path] = (folder / "root").rglob("0=ocfl_object_1.1")
-    (path.parent / "inventory.json").write_bytes(b"{}")
-    (path.parent / "v1/inventory.json").write_bytes(b"{}")
+    for path in (folder / "root").rglob("inventory.json"):
+        path.write_bytes(b"{}")
 
 
 @failing("check pairtree")

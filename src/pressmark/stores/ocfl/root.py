@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
     from pressmark.stores.ocfl.remote.server_digests import ServerDigests
     from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
+    from pressmark.stores.ocfl.writing.edits import Edit
 
 __all__ = ["OcflRoot"]
 
@@ -165,28 +166,78 @@ class OcflRoot(StorageRoot):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown, or OCFL does not allow an option
         """
-        from pressmark.stores.ocfl.writing.version_writer import Edit  # not needed for a new object
+        from pressmark.stores.ocfl.writing.edits import Edit  # not needed for a new object
 
         if isinstance(remove, (str, bytes)):
             raise TypeError("remove: expected a list of logical paths, not a string")
-        files: ObjectSource = add or {}
-        remove = tuple(remove)  # an iterator can be read once
         how = self._options(copy_mode, threads, created, message, user, fixity)
+        edit = Edit(add or {}, tuple(remove), rename or {})  # an iterator can be read once
+        return self._edited(id, edit, base, copy_mode, links, {"dedup": dedup, **how})
+
+    def restore(
+        self,
+        id: str | bytes | StoreObject,
+        version: str | int,
+        paths: Sequence[str] = (),
+        *,
+        verify: bool = True,
+        created: str | None = None,
+        message: str | None = None,
+        user: Mapping[str, str] | None = None,
+    ) -> StoreObject:
+        """Store the files of an earlier version as a new version of an object, without copying content.
+
+        All versions are kept. Content that comes back is read and compared with its digest. If nothing changes, no
+        version is created.
+
+        :param id: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
+        :param version: name or number of the version that comes back, such as ``v2``, ``v0002`` or 2
+        :param paths: logical paths of files or directories: only these become as they were in ``version``, all other
+            files are kept; without paths, the whole state comes back
+        :param verify: read the content that comes back; without it, content files only have to exist
+        :param created: as for :meth:`put`; also the parameters after it
+        :raises ObjectError: nothing was stored. Its ``kind`` is ``missing`` (the object, the version, or a path in it),
+            ``content-mismatch`` or ``content-missing`` (content is damaged or lost), ``unreadable``, ``collision`` (a
+            path would be a file and a directory), ``improper`` (the object is not valid), or as for :meth:`put`
+        :raises IdentifierError: the identifier has no path in this store
+        :raises StoreError: the layout is unknown, or OCFL does not allow an option
+        """
+        from pressmark.stores.ocfl.writing.edits import Edit, Restored  # not needed for a new object
+
+        if isinstance(paths, (str, bytes)):
+            raise TypeError("paths: expected a list of logical paths, not a string")
+        edit = Edit({}, restored=Restored(version, tuple(paths), verify))
+        return self._edited(id, edit, None, "auto", "refuse", self._options("auto", None, created, message, user))
+
+    def _edited(
+        self,
+        id: str | bytes | StoreObject,
+        edit: Edit,
+        base: str | None,
+        mode: CopyMode,
+        links: str,
+        how: Mapping[str, Any],
+    ) -> StoreObject:
+        """Store the next version of an object.
+
+        :param base: as for :meth:`update`
+        :param how: from :meth:`_options`
+        """
         name, existing = self.existing(id)
         path = existing.path
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
-                nonlocal files, copy_mode
+                nonlocal edit, mode
                 if found is None:
                     raise self._missing(name, path)
                 if base not in (None, found.document.get("head")):
                     what = f"{base} is not the newest version; check the object, and repeat the change"
                     raise ObjectError(self.root, name, "changed", what)
-                files, copy_mode = self._saved(name, files, copy_mode, stack)
-                edit = Edit(files, remove, rename or {})
-                with self._writer(copy_mode, links) as writer:
-                    return writer.put(name, files, found=found, edit=edit, dedup=dedup, **how)
+                files, mode = self._saved(name, edit.add, mode, stack)
+                edit = edit._replace(add=files)
+                with self._writer(mode, links) as writer:
+                    return writer.put(name, files, found=found, edit=edit, **how)
 
             return self._attempted(name, path, attempt)
 

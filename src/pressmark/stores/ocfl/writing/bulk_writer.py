@@ -25,7 +25,8 @@ from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, Fixi
 from pressmark.stores.staging_writer import Argument, Result, Staged, StagingWriter
 
 if TYPE_CHECKING:
-    from pressmark.stores.ocfl.writing.version_writer import Edit, NextVersion
+    from pressmark.stores.ocfl.writing.edits import Edit
+    from pressmark.stores.ocfl.writing.version_writer import NextVersion
 
 __all__ = ["BulkWriter", "StagedObject"]
 
@@ -165,7 +166,8 @@ class BulkWriter(StagingWriter[StagedObject]):
         check: Callable[[Any], object] | None = None,
     ) -> StagedObject:
         """Return a new version; the options are those of :meth:`begin_new`."""
-        from pressmark.stores.ocfl.writing.version_writer import Edit, NextVersion  # only for existing objects
+        from pressmark.stores.ocfl.writing.edits import Edit  # only for existing objects
+        from pressmark.stores.ocfl.writing.version_writer import NextVersion
 
         root, edit = self._root, edit or Edit(source, keep=False)
         self._refuse_hard_links()

@@ -293,9 +293,15 @@ class CopiedFiles(SourceCopy):
 
     def is_stored(self) -> bool:
         """Return whether intact content of earlier versions can take the place of every copied file."""
-        self._read_stored(self.state.keys() - self._intact.keys())
-        self.restored.update(path for digest in self.state.keys() - self._intact.keys() for path in self.state[digest])
+        stored = self.intact(self.state)
+        self.restored.update(path for digest in self.state.keys() - stored for path in self.state[digest])
         return not self.restored
+
+    def intact(self, digests: Iterable[str]) -> set[str]:
+        """Read the stored content with these digests, and return those of which some is intact."""
+        wanted = set(digests)
+        self._read_stored(wanted - self._intact.keys())
+        return wanted & self._intact.keys()
 
     def _read_stored(self, digests: Iterable[str]) -> None:
         """Read the stored content with these digests, and record which is intact."""

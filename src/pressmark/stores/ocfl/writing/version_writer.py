@@ -9,18 +9,17 @@ was interrupted, and :func:`finish_version` makes the remaining steps.
 from __future__ import annotations
 
 import stat
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from errno import ENOENT
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pressmark.errors import ObjectError, quoted, quoted_path
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import source_entries
-from pressmark.stores.objects import ObjectSource, StoreObject
+from pressmark.stores.objects import StoreObject
 from pressmark.stores.ocfl.declarations import (
     MUTABLE_HEAD,
     OBJECT,
@@ -36,46 +35,29 @@ from pressmark.stores.ocfl.inventory import (
     InventoryError,
     Provenance,
     content_directory,
-    logical_files,
     next_version,
     read_inventory,
     sidecar_name,
 )
-from pressmark.stores.ocfl.inventory_rules import inventory_errors, path_conflicts
+from pressmark.stores.ocfl.inventory_rules import inventory_errors
 from pressmark.stores.ocfl.storage import Changes, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unfinished, matches_sidecar
+from pressmark.stores.ocfl.writing.edits import Edit, damage, damaged_content, kept_files, next_files
 from pressmark.stores.ocfl.writing.object_writer import (
     CopiedFiles,
-    Files,
     Fixity,
     dropped_directories,
     inventory_files,
-    logical_name,
 )
 from pressmark.stores.problems import problem
 from pressmark.threads import resolve_threads
 
-__all__ = ["Edit", "NextVersion", "check_content", "finish_version"]
+__all__ = ["NextVersion", "check_content", "finish_version"]
 
 Key = TypeVar("Key")
 
 _INVENTORY = encode_fs(INVENTORY)
-
-
-class Edit(NamedTuple):
-    """The difference between the newest version of an object and the next one.
-
-    :ivar add: files to add, or to store in place of files with these names
-    :ivar remove: logical paths to remove
-    :ivar rename: new logical paths by old ones
-    :ivar keep: whether all other files are kept
-    """
-
-    add: ObjectSource
-    remove: Sequence[str] = ()
-    rename: Mapping[str, str] = {}
-    keep: bool = True
 
 
 class NextVersion:
@@ -111,7 +93,7 @@ class NextVersion:
         self._dedup = dedup
         self._check_ready()
         self._name = _next_name(found.document)
-        self._before = {path: digest for path, _content, digest in logical_files(found.document)}
+        self._before = kept_files(found.document)
         self._kept: dict[str, str] = {}
         self._changes = Differences()
         self._is_new = False
@@ -122,8 +104,8 @@ class NextVersion:
         :param new: the new directory for the version
         :raises SourceError: the changes contradict the object or each other
         """
-        self._kept, source = _kept(self._edit, self._before, new, links)
         document = self._current.document
+        self._kept, source = next_files(self._edit, document, self._before, new, links)
         return CopiedFiles(
             source,
             new,
@@ -149,6 +131,8 @@ class NextVersion:
         :raises OSError: a file cannot be written
         """
         copied.finish()
+        if self._edit.restored is not None:
+            self._refuse_damaged(copied, self._edit.restored.verify)
         after = {**self._kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
         self._changes = compare_states(self._before, after)
         self._is_new = not (self._changes.is_empty and copied.is_stored())
@@ -164,6 +148,28 @@ class NextVersion:
             counts = {**counts, "restored": len(restored), "unchanged": counts["unchanged"] - len(restored)}
         name = self._name if self._is_new else self._current.document["head"]
         return StoreObject(self._identifier, decode_fs(self.path), True, None, problems, name, counts)
+
+    def _refuse_damaged(self, copied: CopiedFiles, verify: bool) -> None:
+        """Check the content of files that come back.
+
+        :param verify: read it; otherwise it only has to exist
+        :raises SourceError: of the kind of its outcome
+        """
+        back = {digest: path for path, digest in self._kept.items() if self._before.get(path) != digest}
+        manifest = self._current.document["manifest"]
+        if verify:
+            intact = copied.intact(back)
+        else:
+            intact = {digest for digest in back if any(map(self._is_file, manifest[digest]))}
+        for digest in sorted(back.keys() - intact, key=lambda digest: back[digest]):
+            content = manifest[digest][0]
+            raise damaged_content(
+                content, copied.damaged.get(content) or failed_outcome(encode_fs(content), "missing", ENOENT)
+            )
+
+    def _is_file(self, content: str) -> bool:
+        status = status_or_none(self._storage, self._path(encode_fs(content)))
+        return status is not None and stat.S_ISREG(status.st_mode)
 
     # --- before -------------------------------------------------------------------------------------------------------
 
@@ -261,8 +267,7 @@ class NextVersion:
                 yield problem("content-archived", path, what)
                 continue
             kind = "content-missing" if outcome.kind == "missing" else "content-mismatch"
-            why = outcome.message if outcome.digests is None else f"{next(iter(outcome.digests))} digest mismatch"
-            what = f"{quoted(content)} has the digest of a new file, but is damaged: {why}; check the store"
+            what = f"{quoted(content)} has the digest of a new file, but is damaged: {damage(outcome)}; check the store"
             yield problem(kind, path, what, severity="warning")
 
     def _refuse_mutable_head(self) -> None:
@@ -360,39 +365,6 @@ def _write(
     copied.note_path(folder + beside)
 
 
-def _kept(edit: Edit, before: Mapping[str, str], top: bytes, links: str) -> tuple[dict[str, str], ObjectSource | Files]:
-    """Return the digests of the files that stay in the next version, by their new logical paths; and the files to copy.
-
-    :param before: the digests of the newest version, by logical path
-    :param top: the directory of the copy
-    :raises SourceError: of kind ``missing``, ``bad-name`` or ``collision``: the changes contradict the object or each
-        other
-    """
-    if not edit.keep:
-        return {}, edit.add
-    entries = list(source_entries(edit.add, top, links == "follow", deepest=CopiedFiles.DEEPEST))
-    added = [logical_name(entry.name) for entry in entries if entry.content is not None]
-    removed = [logical_name(encode_fs(path)) for path in edit.remove]
-    renamed = {logical_name(encode_fs(old)): logical_name(encode_fs(new)) for old, new in edit.rename.items()}
-    for path in (*removed, *renamed):
-        if path not in before:
-            is_folder = any(other.startswith(f"{path}/") for other in before)
-            what = "is a directory in the object; specify its files" if is_folder else "is not in the object"
-            raise SourceError("missing", f"{quoted(path)} {what}")
-    for paths in ((*removed, *renamed, *added), (*renamed.values(), *added)):
-        path, count = Counter(paths).most_common(1)[0] if paths else ("", 0)
-        if count > 1:
-            raise SourceError("collision", f"{quoted(path)} is specified twice; use another name")
-    kept = {path: before[path] for path in before.keys() - {*removed, *renamed, *added}}
-    for old, new in renamed.items():
-        if new in kept:
-            raise SourceError("collision", f"{quoted(new)} is in the object; rename {quoted(old)} to another name")
-    kept.update((new, before[old]) for old, new in renamed.items())
-    for path in path_conflicts({*kept, *added}):
-        raise SourceError("collision", f"{quoted(path)} would be a file and a directory; rename one of them")
-    return kept, entries
-
-
 def _joined_fixity(
     before: Mapping[str, Mapping[str, list[str]]], new: Mapping[str, Mapping[str, list[str]]]
 ) -> dict[str, dict[str, list[str]]]:
@@ -446,8 +418,7 @@ def check_content(storage: Storage, object_path: bytes, unfinished: UnfinishedVe
     tasks = ((path, object_path + b"/" + path) for path in expected)
     for path, outcome in storage.hash_tasks(tasks, (algorithm,), resolve_threads(None)):
         if outcome.digests is None or outcome.digests[algorithm] != expected[path].lower():
-            why = outcome.message if outcome.digests is None else f"{algorithm} digest mismatch"
-            what = f"{unfinished.name} cannot be finished: {quoted_path(path)}: {why}"
+            what = f"{unfinished.name} cannot be finished: {quoted_path(path)}: {damage(outcome)}"
             raise SourceError("improper", f"{what}; restore the file, or move {unfinished.name} out of the object")
 
 

@@ -1,0 +1,112 @@
+"""``pressmark store restore``: make an earlier version of an OCFL object, or files of it, the newest one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pressmark.cli.common.program import Command
+from pressmark.cli.store.options import (
+    CREATED,
+    IDENTIFIER,
+    JSON,
+    STORE,
+    Provenance,
+    by_path,
+    check_version,
+    creation_date,
+    ocfl_root,
+    open_store,
+    provenance_options,
+    store_options,
+    writers_option,
+    writers_options,
+)
+from pressmark.cli.store.put import one_object, store_objects
+from pressmark.stores import StoreObject
+
+__all__ = ["restore_command"]
+
+HELP = """\
+Bring back an earlier version of the OCFL object IDENTIFIER, or single files of it, as a new version.
+
+\b
+Examples:
+  pressmark store restore root ark:/13030/xt12t3 --version v1 --message "Undo the new scans"
+  pressmark store restore root ark:/13030/xt12t3 --version v1 mets.xml scans
+
+With PATHs, only these files and directories become as they were in that version.
+"""
+
+EPILOG = """\
+No content is copied: the new version refers to the content that the object stores. All versions are kept, also those
+after VERSION. A directory becomes exactly as it was: files that it has now and did not have then are not in the new
+version. If nothing changes, no version is created. The output is the same as for "pressmark store put".
+
+The content of files that come back is read and compared with its digest. If it is damaged or lost, the object is not
+changed. With --no-verify, it only has to exist: for content that is archived in object storage, or too large to read.
+
+Exit status: 0 success, 1 the object was not changed (the reason is on standard error), 2 usage error, 130 interrupted.
+"""
+
+
+@click.command(
+    "restore", cls=Command, help=HELP, epilog=EPILOG, short_help="Bring back an earlier version of an object."
+)
+@STORE
+@IDENTIFIER
+@click.argument("names", metavar="[PATH...]", nargs=-1)
+@click.option(
+    "--version",
+    metavar="VERSION",
+    required=True,
+    callback=check_version,
+    help="The version to bring back, such as v2.",
+)
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    help="Compare the content that comes back with its digest, or only check that it exists (default: verify).",
+)
+@writers_options
+@provenance_options
+@CREATED
+@JSON
+@store_options
+def restore_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    identifier: str,
+    names: tuple[str, ...],
+    version: str,
+    verify: bool,
+    claims: bool,
+    single_writer: bool,
+    message: str | None,
+    user: str | None,
+    user_address: str | None,
+    created: str | None,
+    as_json: bool,
+) -> int:
+    """Bring back an earlier version of an object."""
+    provenance = Provenance(message, user, user_address)
+
+    def more(kind: str) -> dict[str, Any]:
+        chosen = writers_option(claims, single_writer, path, kind)
+        return provenance.options(kind) | chosen if kind == "ocfl" else chosen
+
+    opened = open_store(path, kind, layout, identifiers, more=more)
+    store = ocfl_root(opened, "restore", "restore the object from a backup")
+    how: dict[str, Any] = {"verify": verify, **creation_date(created, store.kind)}
+    # A shell completes the name of a directory with a slash.
+    paths = [name.rstrip("/") or name for name in names]
+
+    def restore() -> StoreObject:
+        return by_path(store, identifier, lambda one: store.restore(one, version, paths, **how))
+
+    return store_objects(path, store, one_object(restore), as_json=as_json, null=False, progress=progress)

@@ -1,0 +1,76 @@
+"""`pressmark store restore`: what it reports, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Call, Result
+
+PATH = "b82/4aa/9f0/id%3a1"
+
+
+@pytest.fixture
+def root(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root with an object of two versions."""
+    monkeypatch.setenv("PRESSMARK_USER", "Ann")
+    monkeypatch.setenv("PRESSMARK_USER_ADDRESS", "mailto:ann@example.org")
+    (tmp_path / "scans/d").mkdir(parents=True)
+    (tmp_path / "scans/a").write_bytes(b"a")
+    (tmp_path / "scans/d/b").write_bytes(b"b")
+    for arguments in (
+        ["init", "ocfl", "root", "--layout", "0003"],
+        ["put", "root", "id:1", "scans"],
+        ["update", "root", "id:1", "--remove", "a", "--rename", "d/b=d/c"],
+    ):
+        assert call("store", *arguments).exit_code == 0
+    return tmp_path / "root"
+
+
+def restore(call: Call, *arguments: str) -> Result:
+    return call("store", "restore", "root", "id:1", *arguments)
+
+
+def test_an_object_and_a_directory(root: Path, call: Call) -> None:
+    """The path of a directory may end with a slash, as a shell completes it."""
+    done = restore(call, "--version", "1", "d/", "--message", "Back", "--created", "2026-01-02T03:04:05Z")
+    assert (done.exit_code, done.stdout) == (0, f"id:1\t{PATH}\n")
+    assert done.stderr == "pressmark: 'id:1': version v3: 1 renamed, 0 unchanged\n"
+    assert call("store", "log", "root", "id:1").stdout.splitlines()[2] == (
+        "v3\t2026-01-02T03:04:05Z\t1\t1\tAnn <mailto:ann@example.org>\tBack"
+    )
+    done = call("store", "restore", "root", PATH, "--version", "v1", "--json")
+    record, summary = map(json.loads, done.stdout.splitlines())
+    assert (record["id"], record["changes"]["added"], record["changes"]["unchanged"]) == ("id:1", 1, 1)
+    assert summary == {"summary": {"ok": True, "stored": 1, "failed": 0, "warnings": 0}}
+    done = restore(call, "--version", "v1")
+    assert done.stderr == "pressmark: 'id:1': no changes, 2 unchanged; v4 remains the newest version\n"
+    assert call("store", "check", "root", "--digests").exit_code == 0
+
+
+def test_damaged_content(root: Path, call: Call) -> None:
+    (root / PATH / "v1/content/a").write_bytes(b"x")
+    done = restore(call, "--version", "v1", "--json")
+    assert done.exit_code == 1
+    what = "content of 'v1/content/a': sha512 digest mismatch; restore the file from a good copy"
+    assert done.stderr == f"pressmark: 'root': object 'id:1': {what}\n"
+    assert json.loads(done.stdout) == {"summary": {"ok": False, "stored": 0, "failed": 1, "warnings": 0}}
+    assert restore(call, "--version", "v1", "--no-verify").exit_code == 0
+
+
+def test_what_is_refused(root: Path, call: Call) -> None:
+    for status, arguments, words in (
+        (2, [], "missing option '--version'"),
+        (2, ["--version", "last"], "'last' is not a version; specify one such as v2"),
+        (1, ["--version", "v9"], "version 'v9' not found; the object has v1 to v2"),
+        (1, ["--version", "v1", "none"], "'none' is not in v1"),
+    ):
+        done = restore(call, *arguments)
+        assert (done.exit_code, done.stdout) == (status, "")
+        assert words in done.stderr
+    call("store", "init", "pairtree", "pairs")
+    done = call("store", "restore", "pairs", "id:1", "--version", "v1")
+    what = "restore: a store of kind pairtree has no versions; restore the object from a backup"
+    assert (done.exit_code, done.stderr) == (2, f"pressmark: {what}\n")
