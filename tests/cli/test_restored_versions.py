@@ -74,3 +74,19 @@ def test_what_is_refused(root: Path, call: Call) -> None:
     done = call("store", "restore", "pairs", "id:1", "--version", "v1")
     what = "restore: a store of kind pairtree has no versions; restore the object from a backup"
     assert (done.exit_code, done.stderr) == (2, f"pressmark: {what}\n")
+
+
+def test_a_mutable_head(root: Path, call: Call) -> None:
+    """The lists name it, and nothing changes the object."""
+    head = root / PATH / "extensions/0005-mutable-head/head/inventory.json"
+    head.parent.mkdir(parents=True)
+    head.write_bytes(b"{}")
+    note = "without the staged changes of its mutable HEAD: only ocfl-java commits them"
+    assert call("store", "ls", "root").stderr == "pressmark: root: 1 object, 1 with a mutable HEAD\n"
+    assert call("store", "ls", "root", "id:1").stderr == f"pressmark: 'id:1': version v2: 1 file; {note}\n"
+    assert call("store", "log", "root", "id:1").stderr == f"pressmark: 'id:1': 2 versions; {note}\n"
+    checked = call("store", "check", "root")
+    assert checked.exit_code == 0
+    assert "warning: mutable-head: " in checked.stdout + checked.stderr
+    for done in (restore(call, "--version", "v1"), call("store", "rm", "root", "id:1")):
+        assert (done.exit_code, "commit it with ocfl-java first" in done.stderr) == (1, True)

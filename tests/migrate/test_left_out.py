@@ -182,7 +182,7 @@ def test_a_check_warns_of_extensions_of_objects(root: Path) -> None:
     stage(path)
     log(path)
     report = stores.open(root).check()
-    found = [(one.severity, one.path.rpartition("/")[2]) for one in report.problems if one.kind == "unversioned"]
+    found = [(one.severity, one.path.rpartition("/")[2]) for one in report.problems if one.kind == "mutable-head"]
     assert found == [("warning", "0005-mutable-head")]
 
 

@@ -263,13 +263,15 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     root = OcflRoot(folder, user=USER, durable=False)
     report = root.check(digests=True)
     # Two names of the staged version differ only in normalization.
-    assert (kinds(report), kinds(report, "warning")) == ([], ["case-clash", "unversioned"])
-    [found] = [problem for problem in report.problems if problem.kind == "unversioned"]
+    assert (kinds(report), kinds(report, "warning")) == ([], ["case-clash", "mutable-head"])
+    [found] = [problem for problem in report.problems if problem.kind == "mutable-head"]
     assert found.path.endswith("/0005-mutable-head")
     assert contents(root, "info:x") == HISTORY[0]
     for change in (
         lambda: root.put("info:x", given[2], replace=True, message="why"),
         lambda: root.update("info:x", remove=["a"], message="why"),
+        lambda: root.restore("info:x", "v1", message="why"),
+        lambda: root.delete("info:x"),
     ):
         with pytest.raises(ObjectError, match="commit it with ocfl-java") as caught:
             change()

@@ -292,9 +292,33 @@ def test_objects_that_cannot_be_updated(root: OcflRoot, tmp_path: Path) -> None:
         root.update("x", remove="a")
     with pytest.raises(StoreError, match="forbids hard links"):
         root.update("x", add={"n": tmp_path / "in/new"}, copy_mode="hardlink")
-    (folder(root) / "extensions/0005-mutable-head").mkdir(parents=True)
-    error = refused(root, lambda: root.update("x", remove=["a"]))
-    assert error.kind == "mutable-head"
+
+
+def test_a_mutable_head(root: OcflRoot, tmp_path: Path) -> None:
+    """An object with staged changes is listed with a warning, read without them, and not changed."""
+    assert not root.get("x").has_mutable_head()
+    save = folder(root) / "extensions/0005-mutable-head/head/inventory.json"
+    save.parent.mkdir(parents=True)
+    save.write_bytes(b"{}")
+    for change in (
+        lambda: root.update("x", remove=["a"]),
+        lambda: root.put("x", tmp_path / "in", replace=True),
+        lambda: root.restore("x", "v1", ["a"]),
+        lambda: root.delete("x"),
+    ):
+        error = refused(root, change)
+        assert error.kind == "mutable-head"
+        assert "commit it with ocfl-java first" in str(error)
+    assert root.get("x").has_mutable_head()
+    expected = [("mutable-head", "warning", "x/extensions/0005-mutable-head")]
+    for ignore in ((), ("junk",)):
+        [record] = root.objects(ignore=ignore)
+        assert [(one.kind, one.severity, one.path) for one in record.problems] == expected
+        assert record.proper
+    report = root.check()
+    found = [(one.kind, one.severity, one.path) for one in report.problems if one.kind != "inventory-advice"]
+    assert found == expected
+    assert report.ok
 
 
 def test_two_runs_update_one_object(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
     STORE,
+    mutable_head_text,
     ocfl_root,
     open_store,
     store_options,
@@ -60,7 +61,8 @@ def log_command(
     """List the versions of an object."""
     instead = '"pressmark store ls STORE IDENTIFIER" lists the files of an object'
     store = ocfl_root(open_store(path, kind, layout, identifiers), "log", instead)
-    versions = by_path(store, identifier, store.get).versions()
+    stored = by_path(store, identifier, store.get)
+    versions = stored.versions()
     with Output(progress, as_json=as_json, data=True) as output:
         for one in versions:
             if as_json:
@@ -74,7 +76,7 @@ def log_command(
     text = f"{quoted(identifier)}: {format_count(len(versions), 'version')}"
     if unknown:
         text += f'; the size of {unknown:,} is unknown: run "pressmark store check" for details'
-    output.tell(text)
+    output.tell(text + mutable_head_text(stored))
     return 0
 
 

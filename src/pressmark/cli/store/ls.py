@@ -19,6 +19,7 @@ from pressmark.cli.store.options import (
     STORE,
     VERSION,
     find_object,
+    mutable_head_text,
     open_store,
     store_options,
     write_object,
@@ -159,6 +160,8 @@ def ls_command(
     text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"
     if improper:
         text += f", {improper:,} improper"
+    if staged := sum(count for (kind, _severity), count in tally.items() if kind == "mutable-head"):
+        text += f", {staged:,} with a mutable HEAD"
     if outside:
         text += (
             f", {outside:,} not found"
@@ -174,10 +177,11 @@ def ls_command(
 def _list_files(output: Output, store: Store, identifier: str, version: str | None) -> str:
     """List all files of an object, and return their number in words."""
     stored = find_object(store, identifier, version)
-    name, algorithm, digests = None, None, {}
+    name, algorithm, digests, note = None, None, {}, ""
     if store.kind == "ocfl":
         ocfl = cast("OcflObject", stored)
         name, algorithm, digests = ocfl.version, ocfl.inventory.get("digestAlgorithm"), ocfl.digests
+        note = mutable_head_text(ocfl)
     count = 0
     for file, _path in stored.files():
         count += 1
@@ -187,4 +191,4 @@ def _list_files(output: Output, store: Store, identifier: str, version: str | No
         else:
             output.row(file, file, *([] if digest is None else [digest]))
     output.summary({"ok": True, "version": name, "files": count})
-    return f"{f'version {name}: ' if name else ''}{format_count(count, 'file')}"
+    return f"{f'version {name}: ' if name else ''}{format_count(count, 'file')}{note}"

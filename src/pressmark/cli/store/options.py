@@ -23,6 +23,7 @@ from pressmark.stores.selection import by_path
 
 if TYPE_CHECKING:
     from pressmark.stores import OcflRoot, StoredObject
+    from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = [
     "CONTENT_CLASS",
@@ -46,6 +47,7 @@ __all__ = [
     "find_object",
     "layout_of",
     "missing_provenance",
+    "mutable_head_text",
     "ocfl_root",
     "open_store",
     "provenance_options",
@@ -195,6 +197,12 @@ def changes_text(counts: Mapping[str, int]) -> str:
     """Return the number of files that were added, removed, changed and so on."""
     found = [f"{count:,} {kind}" for kind, count in counts.items() if count and kind != "unchanged"]
     return ", ".join([*(found or ["no changes"]), f"{counts['unchanged']:,} unchanged"])
+
+
+def mutable_head_text(stored: OcflObject) -> str:
+    """Return a note about changes that a listing does not contain; empty without any."""
+    note = "; without the staged changes of its mutable HEAD: only ocfl-java commits them"
+    return note if stored.has_mutable_head() else ""
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pressmark.errors import AlgorithmError, ObjectError, quoted_path
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import encode_fs
 from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.declarations import has_mutable_head
 from pressmark.stores.ocfl.differences import Changes, compare_states
 from pressmark.stores.ocfl.history import (
     VersionInfo,
@@ -161,6 +162,10 @@ class OcflObject(StoredObject):
         """
         with object_errors(self._store, self.id):
             return unversioned(self._storage, self.inventory)
+
+    def has_mutable_head(self) -> bool:
+        """Return whether ocfl-java has staged changes that are in no version yet (extension 0005)."""
+        return has_mutable_head(self._storage, b"")
 
     def empty_directories(self) -> Iterator[tuple[str, str]]:
         """Yield nothing: OCFL objects have no empty directories (E024)."""

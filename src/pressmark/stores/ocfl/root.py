@@ -37,7 +37,7 @@ from pressmark.stores.objects import (
     RecordedFiles,
     StoreObject,
 )
-from pressmark.stores.ocfl.declarations import is_object_name
+from pressmark.stores.ocfl.declarations import EXTENSIONS, is_object_name
 from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot, check_user
@@ -340,6 +340,8 @@ class OcflRoot(StorageRoot):
                 raise ObjectError(self.root, name, "object-inside", f"{what}; move it out of the object first")
             if check is not None:
                 check()
+            elif any(entry.name == EXTENSIONS for entry in entries):  # a move has copied all of it
+                self.refuse_mutable_head(name, found.path)
             return changes.withdraw(found.path)
 
     def _writer(

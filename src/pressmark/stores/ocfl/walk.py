@@ -22,8 +22,10 @@ from pressmark.stores.ocfl.checking.object_names import clashes
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
+    MUTABLE_HEAD,
     OBJECT,
     WORK_DIRECTORY,
+    has_mutable_head,
     is_object_directory,
     is_object_name,
     is_object_root,
@@ -371,7 +373,7 @@ def walk_objects(
         if found is None:
             return None
         identifier, problems = found
-        return StoreObject(identifier, path, not problems, None, problems)
+        return StoreObject(identifier, path, all(one.severity != "error" for one in problems), None, problems)
 
     def compare(found: list[StoreObject]) -> list[StoreObject]:
         """Add what is wrong with the paths of objects."""
@@ -436,4 +438,7 @@ def identify(storage: Storage, tree: ObjectTree) -> tuple[str | None, tuple[Prob
     if not isinstance(identifier, str) or not identifier:
         what = "the inventory has no id, or the id is not a string"
         return None, (problem("inventory-value", where, what, code="E037"),)
+    # Few objects have extensions.
+    if tree.has_directory(decode_fs(EXTENSIONS)) and has_mutable_head(storage, tree.path):
+        return identifier, (problem("mutable-head", os.path.join(tree.path, MUTABLE_HEAD)),)
     return identifier, ()

@@ -188,8 +188,7 @@ class NameCheck:
         """Warn of extensions, which are lost when the object's versions are copied one by one."""
         for path, entry in found:
             if encode_fs(path) == MUTABLE_HEAD:
-                what = "the object has a mutable HEAD; commit its content with ocfl-java"
-                self._report("unversioned", path, what, section="3.9")
+                self._report("mutable-head", path)
             elif entry.kind == "directory" and not is_content_path_layout(entry.name):
                 self._report("unversioned", path, section="3.9")
 

@@ -58,6 +58,10 @@ class ObjectTree:
         """Return whether the object's own directory contains a regular file."""
         return name in self.files
 
+    def has_directory(self, name: str) -> bool:
+        """Return whether the object's own directory contains a directory."""
+        return name in self.directories
+
     def content(self, path: str, limit: int = -1) -> bytes:
         """Return the content of a file, or its first ``limit`` bytes.
 
@@ -288,6 +292,9 @@ class StoredTree(ObjectTree):
 
     def has_file(self, name: str) -> bool:
         return any(entry.name == encode_fs(name) and entry.kind == "file" for entry in self._entries)
+
+    def has_directory(self, name: str) -> bool:
+        return any(entry.name == encode_fs(name) and entry.kind == "directory" for entry in self._entries)
 
     def _full_path(self, path: str) -> bytes:
         return self.path + b"/" + encode_fs(path) if self.path else encode_fs(path)

@@ -21,11 +21,9 @@ from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.ocfl.declarations import (
-    MUTABLE_HEAD,
     OBJECT,
     VERSIONS,
     declaration,
-    has_mutable_head,
     later,
     read_declaration,
 )
@@ -178,7 +176,7 @@ class NextVersion:
 
         :raises ObjectError: of kind ``improper``, ``mutable-head`` or ``changed``
         """
-        self._refuse_mutable_head()
+        self._root.refuse_mutable_head(self._identifier, self.path)
         why = self._fault()
         if why is not None and self._publishing.recover(self.path):
             why = self._fault()
@@ -270,15 +268,6 @@ class NextVersion:
             what = f"{quoted(content)} has the digest of a new file, but is damaged: {damage(outcome)}; check the store"
             yield problem(kind, path, what, severity="warning")
 
-    def _refuse_mutable_head(self) -> None:
-        """Refuse to add a version below the staged next version, which ocfl-java could not commit then.
-
-        :raises ObjectError: of kind ``mutable-head``
-        """
-        if has_mutable_head(self._storage, self.path):
-            what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
-            raise self._error("mutable-head", f"{what}; commit it with ocfl-java first")
-
     # --- publishing ---------------------------------------------------------------------------------------------------
 
     def publish(self, new: bytes) -> None:
@@ -292,7 +281,7 @@ class NextVersion:
             return
         if not self._is_as_found():
             raise self._changed()
-        self._refuse_mutable_head()
+        self._root.refuse_mutable_head(self._identifier, self.path)
         sidecar = encode_fs(sidecar_name(self._current.document["digestAlgorithm"]))
         try:
             self._publishing.publish_version(new, self.path, encode_fs(self._name), sidecar, self._current.data)
