@@ -21,6 +21,7 @@ from pressmark.fixity.outcomes import Content, failed_outcome
 from pressmark.fs.names import too_long
 from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.stores.object_sources import Copier, SourceCopy
+from pressmark.stores.ocfl.declarations import outdated_names
 
 Key = TypeVar("Key")
 
@@ -346,9 +347,11 @@ class MemoryChanges:
         self._files.make(os.path.dirname(path))
         self._files.move(new, path)
 
-    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, _data: bytes) -> None:
+    def publish_version(
+        self, new: bytes, path: bytes, version: bytes, sidecar: bytes, _data: bytes, declared: bytes = b""
+    ) -> None:
         self.adopt_version(os.path.join(new, version), path)
-        self.publish_inventory(new, path, sidecar)
+        self.publish_inventory(new, path, sidecar, declared)
 
     def adopt(self, new: bytes, digests: Mapping[str, Mapping[str, str]]) -> None: ...
 
@@ -358,9 +361,15 @@ class MemoryChanges:
             raise FileExistsError(17, os.strerror(17), target)
         self._files.move(directory, target)
 
-    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
-        for name in (b"inventory.json", sidecar):
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes, declared: bytes = b"") -> None:
+        for name in (b"inventory.json", sidecar, *filter(None, [declared])):
             self._files.move(os.path.join(new, name), os.path.join(path, name))
+        for name in outdated_names(sidecar, declared) if declared else ():
+            self.remove(os.path.join(path, name))
+
+    def remove(self, path: bytes) -> None:
+        if path in self._files.entries:
+            self._files.remove(path)
 
     def flush(self, *paths: bytes) -> None: ...
 

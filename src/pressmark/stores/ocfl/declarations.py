@@ -9,7 +9,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -18,13 +18,13 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.layouts import Layout, find_built_in, layout_from_config, list_layouts
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.inventory import inventory_bytes
+from pressmark.stores.ocfl.inventory import ALGORITHMS, inventory_bytes, inventory_type, sidecar_name
 from pressmark.stores.ocfl.storage import Reader, Storage, status_or_none
 from pressmark.stores.problems import code_in, problem
 
 __all__ = [
     *("CONFIG", "EXTENSIONS", "LAYOUT", "LOGS", "MUTABLE_HEAD", "NEW", "OBJECT", "ROOT", "UNFINISHED", "VERSIONS"),
-    *("WORK_DIRECTORY", "NotJsonError", "RootFacts", "create_root", "declaration", "declares_object"),
+    *("WORK_DIRECTORY", "NotJsonError", "RootFacts", "create_root", "declaration", "declaration_of", "declares_object"),
     *("extension_files", "has_mutable_head", "is_object_directory", "is_object_name", "is_object_root"),
     *(
         "is_registered",
@@ -32,6 +32,7 @@ __all__ = [
         "later",
         "layout_file",
         "open_root",
+        "outdated_names",
         "read_declaration",
         "read_json",
         "read_root",
@@ -82,6 +83,22 @@ def declaration(prefix: bytes, version: str) -> tuple[bytes, bytes]:
     """
     name = prefix + version.encode()
     return name, name[2:] + b"\n"
+
+
+def declaration_of(document: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return name and content of the declaration of the object with a valid inventory."""
+    return declaration(OBJECT, next(one for one in VERSIONS if inventory_type(one) == document["type"]))
+
+
+def outdated_names(sidecar: bytes, declared: bytes) -> list[bytes]:
+    """Return the names that the sidecar and the declaration of an object can have had before.
+
+    :param sidecar: name of the sidecar
+    :param declared: name of the declaration
+    """
+    sidecars = [encode_fs(sidecar_name(algorithm)) for algorithm in ALGORITHMS]
+    names = [*sidecars, *(declaration(OBJECT, version)[0] for version in VERSIONS)]
+    return [name for name in names if name not in (sidecar, declared)]
 
 
 def is_registered(extension: str) -> bool:

@@ -10,7 +10,7 @@ from pressmark.stores.ocfl.declarations import VERSIONS, later
 from pressmark.stores.ocfl.inventory import CONTENT_DIRECTORY, version_number
 from pressmark.stores.ocfl.inventory_rules import ARE_OBJECTS, TYPE, Finding, usual_names
 
-__all__ = ["history_findings", "is_contained", "order_finding", "unset_finding"]
+__all__ = ["history_findings", "is_contained", "is_same_state", "order_finding", "unset_finding"]
 
 # Those whose values grow with each version.
 _BLOCKS = ("versions", "manifest", "fixity")
@@ -72,7 +72,7 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
             what = f"the inventory of {quoted(name)} has a version {quoted(version)} that the newest inventory lacks"
             found.append(Finding("history-differs", "E066", what))
             continue
-        if not _is_same_state(block, earlier, other, newest):
+        if not is_same_state(block, earlier, other, newest):
             what = f"the inventories of {quoted(name)} and head have different states of the version {quoted(version)}"
             found.append(Finding("history-differs", "E066", what))
         for key in ("created", "message", "user"):
@@ -113,7 +113,7 @@ def _spec_version(document: Mapping[str, Any]) -> str | None:
     return match[1] if match is not None and match[1] in VERSIONS else None
 
 
-def _is_same_state(
+def is_same_state(
     block: Mapping[str, Any], earlier: Mapping[str, Any], other: Mapping[str, Any], newest: Mapping[str, Any]
 ) -> bool:
     """Return whether two inventories have the same state of a version, even with different digest algorithms."""

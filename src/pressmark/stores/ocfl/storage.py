@@ -263,12 +263,15 @@ class Changes(Protocol):
         :raises NotADirectoryError: a file is above it
         """
 
-    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+    def publish_version(
+        self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes, declared: bytes = b""
+    ) -> None:
         """Publish a version of the object at ``path``, or nothing: its directory, then the object's inventory and
         sidecar, which are beside the directory.
 
         :param sidecar: name of the sidecar
         :param data: the inventory of the object before
+        :param declared: as for :meth:`publish_inventory`
         :raises FileExistsError: the object has the version
         """
 
@@ -286,8 +289,13 @@ class Changes(Protocol):
         :raises FileExistsError: the object has the version
         """
 
-    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
-        """Publish inventory and sidecar of the object at ``path``, whose newest version is there."""
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes, declared: bytes = b"") -> None:
+        """Publish inventory and sidecar of the object at ``path``, whose newest version is there.
+
+        :param declared: name of the declaration beside the inventory, if the OCFL version or the digest algorithm has
+            changed: the old sidecar is removed before the sidecar is published; then the declaration is published, and
+            the old one is removed
+        """
 
     def flush(self, *paths: bytes) -> None:
         """Flush directories with everything in them to disk, if the changes are durable.
@@ -297,6 +305,9 @@ class Changes(Protocol):
 
     def put(self, path: bytes, data: bytes) -> None:
         """Write or replace a file of the root in one step."""
+
+    def remove(self, path: bytes) -> None:
+        """Remove a file of the root, if it is there."""
 
     def remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
         """Remove a directory of the root if it is empty, and those above it that become empty.

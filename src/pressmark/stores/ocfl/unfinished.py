@@ -6,6 +6,10 @@ states, and both can be finished without loss:
 
 - a complete version directory that the object's inventory does not list
 - the new inventory of the object with the sidecar of the earlier one
+
+A version can have another digest algorithm or OCFL version than the one before. Then the old sidecar is removed before
+the new one is written, and after that the new declaration is written before the old one is removed. So an inventory
+without a sidecar, or two declarations, can be left, too; the inventories of both versions prove what is missing.
 """
 
 from __future__ import annotations
@@ -13,10 +17,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from pressmark.fs.names import encode_fs
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
+from pressmark.stores.ocfl.declarations import declaration_of
+from pressmark.stores.ocfl.history_rules import is_same_state, order_finding
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
@@ -42,17 +49,23 @@ class UnfinishedVersion(NamedTuple):
     :ivar name: its name
     :ivar document: its inventory
     :ivar data: the bytes of its inventory
-    :ivar is_listed: whether the object's inventory is that of the version; then only the sidecar is old
+    :ivar is_listed: whether the object's inventory is that of the version; then only what is beside it is old
+    :ivar declared: the name of the declaration to write, if the OCFL version or the digest algorithm has changed;
+        otherwise empty
     """
 
     name: str
     document: dict[str, Any]
     data: bytes
     is_listed: bool
+    declared: bytes = b""
 
     def problem(self, path: bytes) -> Problem:
         """Return the problem of the object at ``path``."""
         what_to_do = "an interrupted change; run pressmark store repair, or change the object again"
+        if self.is_listed and self.declared:
+            what = f"{self.name} is complete, but its sidecar or declaration is not published: {what_to_do}"
+            return problem("version-unfinished", os.path.join(path, _INVENTORY), what, code="E038")
         if self.is_listed:
             what = f"{self.name} is complete, but the sidecar is that of an earlier inventory: {what_to_do}"
             return problem("version-unfinished", os.path.join(path, _INVENTORY), what, code="E060")
@@ -71,12 +84,15 @@ def find_unfinished(storage: Reader, path: bytes, document: Mapping[str, Any], d
     head = document.get("head")
     if not isinstance(head, str) or version_number(head) is None or inventory_errors(document):
         return None
-    try:
-        if matches_sidecar(storage, path, document, data):
-            return find_unlisted(storage, path, document, data)
-        return _listed(storage, path, document, data)
-    except OSError:
-        return None
+    fits = False
+    with suppress(OSError):
+        fits = matches_sidecar(storage, path, document, data)
+    with suppress(OSError):  # no directory with the name of the next version
+        if fits and (found := find_unlisted(storage, path, document, data)) is not None:
+            return found
+    with suppress(OSError):
+        return _listed(storage, path, document, data, fits)
+    return None
 
 
 def matches_sidecar(storage: Reader, directory: bytes, document: Mapping[str, Any], data: bytes) -> bool:
@@ -126,41 +142,87 @@ def find_unlisted(
         os.path.join(object_path, path) for path in content_of(document, name)
     }:
         return None
-    return UnfinishedVersion(name, document, data, False)
+    return UnfinishedVersion(name, document, data, False, _declared(document, before))
 
 
-def _listed(storage: Reader, path: bytes, document: Mapping[str, Any], data: bytes) -> UnfinishedVersion | None:
-    """Return the newest version if the object's sidecar is that of the version before it.
+def _listed(
+    storage: Reader, path: bytes, document: Mapping[str, Any], data: bytes, fits: bool
+) -> UnfinishedVersion | None:
+    """Return the newest version if the object's sidecar or declaration is that of the version before it.
 
+    :param fits: whether the sidecar is that of the newest
     :raises OSError: a file cannot be read
     """
     name, algorithm = document["head"], document["digestAlgorithm"]
     directory = os.path.join(path, encode_fs(name))
     earlier = next((other for other in document["versions"] if next_version(other) == name), None)
     is_whole = _read(storage, directory, INVENTORY) == data and matches_sidecar(storage, directory, document, data)
+    if earlier is None or not is_whole:
+        return None
+    data_before = _inventory_of(storage, path, earlier)
+    before = None if data_before is None else _before(data_before, document)
+    declared = b"" if before is None else _declared(document, before)
+    unfinished = UnfinishedVersion(name, dict(document), data, True, declared)
+    if fits:
+        is_declared = before is None or not declared or _is_declared(storage, path, before, document)
+        return None if is_declared else unfinished
+    if before is not None and before["digestAlgorithm"] != algorithm:
+        return None if _exists(storage, path, sidecar_name(algorithm)) else unfinished
     sidecar = sidecar_digest(_read(storage, path, sidecar_name(algorithm)))
-    if earlier is None or not is_whole or sidecar is None:
+    if sidecar is None or (data_before is not None and _digest(algorithm, data_before) != sidecar):
         return None
-    before = _inventory_of(storage, path, earlier)
-    if before is not None and _digest(algorithm, before) != sidecar:
+    return unfinished
+
+
+def _before(data: bytes, document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the inventory of the version before; :data:`None` if another version does not follow it."""
+    try:
+        before = _parsed(data)
+    except InventoryError:
         return None
-    return UnfinishedVersion(name, dict(document), data, True)
+    return before if not inventory_errors(before) and _extends(document, before) else None
+
+
+def _declared(document: Mapping[str, Any], before: Mapping[str, Any]) -> bytes:
+    """Return the name of an object's declaration if its OCFL version or its digest algorithm has changed, or empty."""
+    is_same = all(document[key] == before[key] for key in ("type", "digestAlgorithm"))
+    return b"" if is_same else declaration_of(document)[0]
+
+
+def _is_declared(storage: Reader, path: bytes, before: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Return whether the declaration of the version before is gone, or is still right."""
+    old = declaration_of(before)[0]
+    return old == declaration_of(document)[0] or not _exists(storage, path, decode_fs(old))
+
+
+def _exists(storage: Reader, path: bytes, name: str) -> bool:
+    return any(entry.name == encode_fs(name) for entry in storage.scan(path))
 
 
 def _extends(document: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Return whether an inventory adds one version to another inventory, and changes nothing else."""
+    """Return whether an inventory adds one version to another inventory, and changes nothing else but the OCFL version
+    to a later one, or the digest algorithm.
+    """
     name, manifest = document["head"], document["manifest"]
     new = {path for paths in manifest.values() for path in paths}
+    has_same_digests = document["digestAlgorithm"] == before["digestAlgorithm"]
     for digest, paths in before["manifest"].items():
-        if not set(paths) <= set(manifest.get(digest, ())):
+        if not set(paths) <= (set(manifest.get(digest, ())) if has_same_digests else new):
             return False
         new -= set(paths)
     versions = {other: block for other, block in document["versions"].items() if other != name}
-    kept = ("id", "type", "digestAlgorithm", "contentDirectory")
     folder = f"{name}/{content_directory(document)}/"
     return (
-        all(document.get(key) == before.get(key) for key in kept)
-        and versions == before["versions"]
+        all(document.get(key) == before.get(key) for key in ("id", "contentDirectory"))
+        and order_finding(before["head"], before, document) is None
+        and versions.keys() == before["versions"].keys()
+        and all(
+            block == versions[other]
+            if has_same_digests
+            else {**block, "state": 0} == {**versions[other], "state": 0}
+            and is_same_state(block, before, versions[other], document)
+            for other, block in before["versions"].items()
+        )
         and all(path.startswith(folder) for path in new)
     )
 

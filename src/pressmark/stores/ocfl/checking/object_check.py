@@ -10,6 +10,7 @@ run.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -109,6 +110,7 @@ class _Check(NameCheck):
         if document is None or data is None:
             return Checked(tree.path, tree.inside, None, self._problems, self._advice.values(), tree.seen)
         if not self._is_exact:
+            self._replace_symptoms(document, data)
             document, data = self._with_unfinished(versions, document, data)
         contradictions = self._expect(document, versions)
         if "fixity" in document:
@@ -245,6 +247,23 @@ class _Check(NameCheck):
         self._problems.append(unfinished.problem(self._tree.path))
         self._is_valid = False
         return unfinished.document, unfinished.data
+
+    def _replace_symptoms(self, document: dict[str, Any], data: bytes) -> None:
+        """Report a version in another form whose publishing was interrupted, instead of the names that are left."""
+        old = {problem for problem in self._problems if self._is_symptom(problem)}
+        unfinished = find_unfinished(self._tree, self._tree.path, document, data) if old else None
+        if unfinished is not None and unfinished.is_listed and unfinished.declared:
+            others = [problem for problem in self._problems if problem not in old]
+            self._problems = [*others, unfinished.problem(self._tree.path)]
+
+    def _is_symptom(self, problem: Problem) -> bool:
+        """Return whether a problem of the object's root can be due to an interrupted change of its form."""
+        is_sidecar = SIDECAR.fullmatch(os.path.basename(encode_fs(problem.path))) is not None
+        return (
+            problem.kind in ("sidecar-missing", "declaration-several", "version-unfinished")
+            or (problem.kind == "inventory-value" and problem.code == "E038")
+            or (problem.kind == "object-extra" and is_sidecar)
+        )
 
     def _versions(self, on_disk: Collection[str], document: dict[str, Any], data: bytes) -> None:
         """Check the version directories."""

@@ -24,7 +24,7 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.steps import write_new
 from pressmark.stores.object_sources import Copier, SourceCopy
-from pressmark.stores.ocfl.declarations import EXTENSIONS, WORK_DIRECTORY, declares_object
+from pressmark.stores.ocfl.declarations import EXTENSIONS, WORK_DIRECTORY, declares_object, outdated_names
 from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.store_change import above
@@ -161,10 +161,12 @@ class LocalChanges(RunDirectory):
             if declares_object(self._storage, directory[len(self._root) + 1 :]):
                 raise
 
-    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+    def publish_version(
+        self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes, declared: bytes = b""
+    ) -> None:
         self.adopt_version(os.path.join(new, version), path)
         try:
-            self.publish_inventory(new, path, sidecar)
+            self.publish_inventory(new, path, sidecar, declared)
         except BaseException:
             with suppress(OSError):
                 self._recover(new, path, version, sidecar, data)
@@ -182,17 +184,27 @@ class LocalChanges(RunDirectory):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
             raise
 
-    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
-        for name in (_INVENTORY, sidecar):
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes, declared: bytes = b"") -> None:
+        outdated = outdated_names(sidecar, declared) if declared else []
+        for name in (_INVENTORY, sidecar, *filter(None, [declared])):
             self.flush_names(path)
+            if name == sidecar:
+                self._remove_names(path, [one for one in outdated if one.startswith(_INVENTORY)])
             self.replace(os.path.join(new, name), os.path.join(path, name))
         self.flush_names(path)
+        self._remove_names(path, [one for one in outdated if not one.startswith(_INVENTORY)])
+
+    def _remove_names(self, path: bytes, names: Sequence[bytes]) -> None:
+        for name in names:
+            self.remove(os.path.join(path, name))
+        if names:
+            self.flush_names(path)
 
     def _recover(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
         """Take a version back whose inventory could not be replaced, or replace the sidecar as well."""
         if self._storage.read(os.path.join(path, _INVENTORY)) == data:
             os.rename(self._storage.path(os.path.join(path, version)), os.path.join(new, version))
-        elif exists(os.path.join(new, sidecar)):
+        elif exists(os.path.join(new, sidecar)) and exists(self._storage.path(os.path.join(path, sidecar))):
             self.replace(os.path.join(new, sidecar), os.path.join(path, sidecar))
 
     def replace(self, new: bytes, path: bytes) -> None:
@@ -211,6 +223,10 @@ class LocalChanges(RunDirectory):
 
     def put(self, path: bytes, data: bytes) -> None:
         replace_file(self._storage.path(path), data, part=self.begin())
+
+    def remove(self, path: bytes) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._storage.path(path))
 
     def remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
         prune_empty_parents(self._root, path, removed, stop=stop, strict=strict)

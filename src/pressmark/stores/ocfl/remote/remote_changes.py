@@ -34,12 +34,11 @@ from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.option_names import option
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, declaration
+from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, declaration_of, outdated_names
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
     inventory_bytes,
-    inventory_type,
     read_inventory,
     sidecar_bytes,
     sidecar_name,
@@ -154,10 +153,13 @@ class RemoteChanges(RemotePreparation):
                 self._bucket.delete(losing)
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._location.path(prepared.path)) from None
 
-    def _finish(self, path: bytes, data: bytes, *, is_new: bool = False, is_alone: bool = False) -> None:
+    def _finish(
+        self, path: bytes, data: bytes, declared: bytes = b"", *, is_new: bool = False, is_alone: bool = False
+    ) -> None:
         """Publish a version that is decided.
 
         :param data: its inventory
+        :param declared: as for :meth:`publish_inventory`
         :param is_new: the object has no inventory
         :param is_alone: nothing else was at the path
         :raises FileNotFoundError: a file of the version is missing
@@ -187,10 +189,9 @@ class RemoteChanges(RemotePreparation):
         algorithm = document["digestAlgorithm"]
         self.put_same(path + b"/" + version + b"/" + sidecar, line, algorithm)
         if not is_new:
-            self._publish_inventory(path, data)
+            self._publish_inventory(path, data, declared)
             return
-        declared = next(one for one in VERSIONS if inventory_type(one) == document["type"])
-        name, content = declaration(OBJECT, declared)
+        name, content = declaration_of(document)
         for file, written in ((sidecar, line), (_INVENTORY, data), (name, content)):
             self.put_same(path + b"/" + file, written, algorithm)
 
@@ -271,12 +272,14 @@ class RemoteChanges(RemotePreparation):
             if name not in prepared.written:
                 self.added(os.path.join(new, name), digests[decode_fs(name)])
 
-    def publish_version(self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes) -> None:
+    def publish_version(
+        self, new: bytes, path: bytes, version: bytes, sidecar: bytes, data: bytes, declared: bytes = b""
+    ) -> None:
         with self.claimed(path):
             prepared = self._prepared[new]
             inventory, _is_taken = self._arrived(prepared, prepared.written[_INVENTORY])
             self._decide(prepared, version, inventory)
-            self._finish(path, inventory)
+            self._finish(path, inventory, declared)
             self.discard(new)
 
     def adopt_version(self, directory: bytes, path: bytes) -> None:
@@ -288,11 +291,11 @@ class RemoteChanges(RemotePreparation):
             self._finish(path, data)
             self.discard(new)
 
-    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes) -> None:
+    def publish_inventory(self, new: bytes, path: bytes, sidecar: bytes, declared: bytes = b"") -> None:
         with self.claimed(path):
-            self._publish_inventory(path, self._prepared[new].written[_INVENTORY])
+            self._publish_inventory(path, self._prepared[new].written[_INVENTORY], declared)
 
-    def _publish_inventory(self, path: bytes, data: bytes) -> None:
+    def _publish_inventory(self, path: bytes, data: bytes, declared: bytes) -> None:
         """Replace the inventory of an object, unless another writer has published this or a later version."""
         inventory, document = path + b"/" + _INVENTORY, read_inventory(data)
         algorithm = document["digestAlgorithm"]
@@ -304,22 +307,36 @@ class RemoteChanges(RemotePreparation):
                     self._bucket.put(self._location.prefix + inventory, data, over=token, digests=digests)
                 except KeyChangedError:
                     continue
+            sidecar = encode_fs(sidecar_name(algorithm))
+            outdated = outdated_names(sidecar, declared) if declared else []
+            self._delete_names(path, [name for name in outdated if name.startswith(_INVENTORY)])
             self._settle(path, algorithm)
+            if declared:
+                self.put_same(path + b"/" + declared, declaration_of(document)[1], algorithm)
+                self._delete_names(path, [name for name in outdated if not name.startswith(_INVENTORY)])
             return
         raise self._busy(path)
+
+    def _delete_names(self, path: bytes, names: Sequence[bytes]) -> None:
+        for name in names:
+            self.remove(path + b"/" + name)
 
     def _settle(self, path: bytes, algorithm: str) -> None:
         """Write the sidecar of the inventory that is there.
 
         The sidecar is read before the inventory: a slow writer then fails to replace the sidecar of a newer inventory.
         """
-        sidecar = path + b"/" + encode_fs(sidecar_name(algorithm))
         for _ in range(TRIES):
+            sidecar = path + b"/" + encode_fs(sidecar_name(algorithm))
             there, token = b"", NEW
             with suppress(FileNotFoundError):
                 there, token = self._location.read(sidecar)
             data, _token = self._location.read(path + b"/" + _INVENTORY)
-            line = _sidecar(read_inventory(data), data)[1]
+            document = read_inventory(data)
+            if document["digestAlgorithm"] != algorithm:  # of a later version
+                algorithm = document["digestAlgorithm"]
+                continue
+            line = _sidecar(document, data)[1]
             if line == there:
                 return
             with suppress(KeyChangedError, FileExistsError):
@@ -346,6 +363,10 @@ class RemoteChanges(RemotePreparation):
                 self._bucket.put(key, data, over=over, digests=_digests_of(data, "sha512"))
                 return
         raise self._busy(path)
+
+    def remove(self, path: bytes) -> None:
+        if self._location.file(path) is not None:
+            self._bucket.delete([self._location.prefix + path])
 
     def remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
         """Remove the key that stands for an empty directory; then one stands for ``stop`` if that becomes empty."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.errors import quoted
@@ -12,12 +12,13 @@ from pressmark.fs.names import encode_fs
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import source_entries
 from pressmark.stores.objects import ObjectSource
+from pressmark.stores.ocfl.declarations import VERSIONS, later
 from pressmark.stores.ocfl.history import VersionMissingError, find_version
-from pressmark.stores.ocfl.inventory import logical_files
+from pressmark.stores.ocfl.inventory import inventory_type, logical_files
 from pressmark.stores.ocfl.inventory_rules import path_conflicts
 from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, logical_name
 
-__all__ = ["Edit", "Restored", "damage", "damaged_content", "kept_files", "next_files"]
+__all__ = ["Edit", "Form", "Restored", "damage", "damaged_content", "kept_files", "next_files"]
 
 
 class Restored(NamedTuple):
@@ -33,6 +34,55 @@ class Restored(NamedTuple):
     verify: bool = True
 
 
+class Form(NamedTuple):
+    """The form of the next version, where it is not that of the object.
+
+    :ivar version: OCFL version, unless the object has a later one
+    :ivar algorithm: digest algorithm
+    """
+
+    version: str | None = None
+    algorithm: str | None = None
+
+    def fits(self, document: Mapping[str, Any]) -> bool:
+        """Return whether an inventory has the form, or a later OCFL version."""
+        return self.algorithm in (None, document.get("digestAlgorithm")) and not self._is_later(document)
+
+    def _is_later(self, document: Mapping[str, Any]) -> bool:
+        found = [version for version in VERSIONS if inventory_type(version) == document.get("type")]
+        return self.version is not None and bool(found) and later(self.version, found[0])
+
+    def applied(
+        self,
+        document: Mapping[str, Any],
+        hash_contents: Callable[[Iterable[tuple[str, str]], tuple[str, ...]], Iterable[tuple[str, Outcome]]],
+    ) -> Mapping[str, Any]:
+        """Return an inventory in this form.
+
+        :param document: the inventory, already checked
+        :param hash_contents: hashes content files, each given twice, with algorithms
+        :raises SourceError: a file does not match its digest
+        """
+        if self.version is not None and self._is_later(document):
+            document = {**document, "type": inventory_type(self.version)}
+        old, new = document["digestAlgorithm"], self.algorithm
+        if new in (None, old):
+            return document
+        assert new is not None
+        expected = {path: digest for digest, paths in document["manifest"].items() for path in paths}
+        digests: dict[str, str] = {}
+        for path, outcome in hash_contents(((path, path) for path in expected), (old, new)):
+            if outcome.digests is None or outcome.digests[old] != expected[path].lower():
+                raise damaged_content(path, outcome)
+            digests[expected[path]] = outcome.digests[new]
+        manifest = {digests[digest]: paths for digest, paths in document["manifest"].items()}
+        versions = {
+            name: {**block, "state": {digests[digest]: paths for digest, paths in block["state"].items()}}
+            for name, block in document["versions"].items()
+        }
+        return {**document, "digestAlgorithm": new, "manifest": manifest, "versions": versions}
+
+
 class Edit(NamedTuple):
     """The difference between the newest version of an object and the next one.
 
@@ -41,6 +91,7 @@ class Edit(NamedTuple):
     :ivar rename: new logical paths by old ones
     :ivar keep: whether all other files are kept
     :ivar restored: files of an earlier version that come back
+    :ivar form: its form
     """
 
     add: ObjectSource
@@ -48,6 +99,7 @@ class Edit(NamedTuple):
     rename: Mapping[str, str] = {}
     keep: bool = True
     restored: Restored | None = None
+    form: Form = Form()
 
 
 def kept_files(document: Mapping[str, Any], version: str | None = None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from errno import ENOENT
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from pressmark.stores.ocfl.declarations import (
     OBJECT,
     VERSIONS,
     declaration,
+    declaration_of,
     later,
     read_declaration,
 )
@@ -91,7 +93,9 @@ class NextVersion:
         self._dedup = dedup
         self._check_ready()
         self._name = _next_name(found.document)
-        self._before = kept_files(found.document)
+        #: The inventory of the object in the form of this version.
+        self._document = edit.form.applied(found.document, self._hash_contents)
+        self._before = kept_files(self._document)
         self._kept: dict[str, str] = {}
         self._changes = Differences()
         self._is_new = False
@@ -102,7 +106,7 @@ class NextVersion:
         :param new: the new directory for the version
         :raises SourceError: the changes contradict the object or each other
         """
-        document = self._current.document
+        document = self._document
         self._kept, source = next_files(self._edit, document, self._before, new, links)
         return CopiedFiles(
             source,
@@ -133,9 +137,9 @@ class NextVersion:
             self._refuse_damaged(copied, self._edit.restored.verify)
         after = {**self._kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
         self._changes = compare_states(self._before, after)
-        self._is_new = not (self._changes.is_empty and copied.is_stored())
+        self._is_new = self._declared != b"" or not (self._changes.is_empty and copied.is_stored())
         if self._is_new:
-            _write(self._current.document, self._name, after, copied, self._provenance)
+            _write(self._document, self._name, after, copied, self._provenance, declares=bool(self._declared))
             self._root.refuse_too_long(self._identifier, self.path, copied.longest)
 
     def record(self, copied: CopiedFiles) -> StoreObject:
@@ -154,7 +158,7 @@ class NextVersion:
         :raises SourceError: of the kind of its outcome
         """
         back = {digest: path for path, digest in self._kept.items() if self._before.get(path) != digest}
-        manifest = self._current.document["manifest"]
+        manifest = self._document["manifest"]
         if verify:
             intact = copied.intact(back)
         else:
@@ -178,14 +182,15 @@ class NextVersion:
         """
         self._root.refuse_mutable_head(self._identifier, self.path)
         why = self._fault()
-        if why is not None and self._publishing.recover(self.path):
+        finish = partial(finish_version, self._root, self._publishing, self.path)
+        if why is not None and (self._publishing.recover(self.path) or finish()):
             why = self._fault()
         if why is not None:
             raise self._improper(why)
         if self._irregularity() is None:
             return
         self._publishing.recover(self.path)
-        finish_version(self._root, self._publishing, self.path)
+        finish()
         with self._publishing.lock():
             if not self._is_as_found():
                 raise self._changed()
@@ -239,7 +244,11 @@ class NextVersion:
 
     def _hash_stored(self, contents: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Outcome]]:
         """Hash content files of the object, and yield key and outcome of each; links are not followed."""
-        algorithms = (self._current.document["digestAlgorithm"],)
+        return self._hash_contents(contents, (self._document["digestAlgorithm"],))
+
+    def _hash_contents(
+        self, contents: Iterable[tuple[Key, str]], algorithms: tuple[str, ...]
+    ) -> Iterator[tuple[Key, Outcome]]:
         for link, group in groupby(contents, lambda task: self._link(task[1])):
             tasks = [(key, self._path(encode_fs(content))) for key, content in group]
             if link is None:
@@ -282,12 +291,18 @@ class NextVersion:
         if not self._is_as_found():
             raise self._changed()
         self._root.refuse_mutable_head(self._identifier, self.path)
-        sidecar = encode_fs(sidecar_name(self._current.document["digestAlgorithm"]))
+        sidecar = encode_fs(sidecar_name(self._document["digestAlgorithm"]))
+        name, data = encode_fs(self._name), self._current.data
         try:
-            self._publishing.publish_version(new, self.path, encode_fs(self._name), sidecar, self._current.data)
+            self._publishing.publish_version(new, self.path, name, sidecar, data, self._declared)
         except FileExistsError:
             # Another host, whose lock this one does not see: finished or refused on the next attempt.
             raise self._exists(self._name) from None
+
+    @property
+    def _declared(self) -> bytes:
+        """The name of the declaration, if the version has another form than the one before; otherwise empty."""
+        return b"" if self._document is self._current.document else declaration_of(self._document)[0]
 
     def is_published(self) -> bool:
         """Return whether the version is in the object."""
@@ -331,13 +346,20 @@ def _next_name(document: Mapping[str, Any]) -> str:
 
 
 def _write(
-    document: Mapping[str, Any], name: str, after: Mapping[str, str], copied: CopiedFiles, provenance: Provenance
+    document: Mapping[str, Any],
+    name: str,
+    after: Mapping[str, str],
+    copied: CopiedFiles,
+    provenance: Provenance,
+    *,
+    declares: bool,
 ) -> None:
     """Write the inventory and the sidecar of the next version of an object.
 
-    :param document: the object's inventory, already checked
+    :param document: the object's inventory, already checked, in the form of the version
     :param after: the digests of the version, by logical path
     :param copied: the new files
+    :param declares: write the declaration of the object, too
     :raises OSError: a file cannot be written
     """
     state: dict[str, list[str]] = {}
@@ -350,7 +372,8 @@ def _write(
     data, sidecar = inventory_files(new)
     beside, folder = encode_fs(sidecar_name(document["digestAlgorithm"])), encode_fs(name) + b"/"
     inventories = {folder + _INVENTORY: data, folder + beside: sidecar, _INVENTORY: data, beside: sidecar}
-    copied.changes.write(copied.target, inventories)
+    declared = dict([declaration_of(document)]) if declares else {}
+    copied.changes.write(copied.target, {**inventories, **declared})
     copied.note_path(folder + beside)
 
 
@@ -385,12 +408,14 @@ def finish_version(root: StorageRoot, changes: Changes, path: bytes) -> bool:
     sidecar = encode_fs(sidecar_name(unfinished.document["digestAlgorithm"]))
     folder = path + b"/" + encode_fs(unfinished.name)
     contents = {b"": None, _INVENTORY: unfinished.data, sidecar: root.storage.read(folder + b"/" + sidecar)}
+    if unfinished.declared:
+        contents |= dict([declaration_of(unfinished.document)])
     try:
         changes.write(new, contents)
         changes.flush(new, folder)
         with changes.lock():
             if _unfinished(root.storage, path) == unfinished:
-                changes.publish_inventory(new, path, sidecar)
+                changes.publish_inventory(new, path, sidecar, unfinished.declared)
     finally:
         changes.discard(new)
     return True
