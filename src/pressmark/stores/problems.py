@@ -259,7 +259,7 @@ REPAIRED = frozenset(
         *("leftover", "unfinished", "empty", "bare-file", "post-morty", "split-end", "bad-file-name", "hidden"),
         *("index-outdated", "directory-empty", "content-directory-empty", "declaration-malformed", "layout-missing"),
         *("declaration-missing", "file-stray", "sidecar-missing", "sidecar-malformed", "sidecar-mismatch"),
-        *("inventory-missing", "inventory-malformed", "version-unfinished"),
+        *("inventory-missing", "inventory-malformed", "version-unfinished", "declaration-several"),
     }
 )
 _REPAIR = "repair the store"
@@ -322,7 +322,7 @@ REMEDIES = {
     # --- OCFL: the storage root
     "declaration-malformed": _REPAIR,
     "declaration-missing": "run `pressmark store repair --kind ocfl`, if it is a storage root",
-    "declaration-several": "keep the declaration of the version in use",
+    "declaration-several": "keep the declaration of the version in use; a repair removes the earlier ones of the root",
     "declaration-unknown": "use software for this version",
     "extensions-file": "move it out of the extensions directory",
     "extension-unregistered": _NONE,

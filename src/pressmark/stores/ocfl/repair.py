@@ -6,7 +6,8 @@ action      change
 ``finish``  a complete version that an interrupted run left out of the inventory, or without its sidecar, is
             published if its content matches its inventory
 ``prune``   an empty directory is removed (E073, E024)
-``remove``  a temporary directory of a killed run in ``extensions/pressmark-staging`` is removed
+``remove``  a temporary directory of a killed run in ``extensions/pressmark-staging`` is removed; an earlier declaration
+            of the root beside a later one (E076)
 ``write``   ``ocfl_layout.json``, if ``extensions`` configures one layout that places all objects (E070); a
             declaration or a sidecar whose line end is wrong (E007, E080, E061); a sidecar (E058), if the identical
             other copy of the inventory has one; an object's lost or damaged inventory (E063, E033, E060), if the newest
@@ -48,9 +49,11 @@ from pressmark.stores.ocfl.declarations import (
     WORK_DIRECTORY,
     NotJsonError,
     declaration,
+    declaration_of,
     is_version_name,
     later,
     layout_file,
+    outdated_names,
     read_json,
     read_root,
     refused_layout,
@@ -121,6 +124,9 @@ class _RootRepairs(Repairs):
 
     def _replace(self, path: bytes, data: bytes) -> None:
         self.changes.put(path, data)
+
+    def _remove(self, path: bytes) -> None:
+        self.changes.remove(path)
 
     def _remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
         self.changes.remove_empty(path, stop, removed, strict=strict)
@@ -250,6 +256,8 @@ class _Repair:
                 # The version's directory stays, because the inventory lists it.
                 version = path[len(object_path) + 1 :].partition(b"/")[0]
                 return partial(self._prune, path, os.path.join(object_path, version))
+            case "declaration-several" if not found.path:
+                return self._remove_declarations
             case "declaration-malformed":
                 return partial(self._write_declaration, path)
             case "file-stray" if object_path and not is_version_name(os.path.basename(object_path)):
@@ -290,6 +298,12 @@ class _Repair:
             check_content(self._storage, object_path, unfinished)
             self._write(os.path.join(object_path, _INVENTORY), unfinished.data)
             self._write_digest(object_path, unfinished.document, unfinished.data)
+            if unfinished.declared:
+                sidecar = encode_fs(sidecar_name(unfinished.document["digestAlgorithm"]))
+                for name in outdated_names(sidecar, unfinished.declared):
+                    self._run.remove(os.path.join(object_path, name))
+                name, content = declaration_of(unfinished.document)
+                self._write(os.path.join(object_path, name), content)
         elif not finish_version(self._store, self._run.changes, object_path):
             return  # another run was publishing it
         yield RepairStep.of("finish", path)
@@ -313,6 +327,16 @@ class _Repair:
         if len(content) > len(line) + len(b"\r\n") or content.strip() != line:
             return ()  # different content
         return self._write(path, line + b"\n")
+
+    def _remove_declarations(self) -> Iterator[RepairStep]:
+        """Remove the earlier declarations of the root, whose objects may have the version of the latest one."""
+        known = [declaration(ROOT, version) for version in VERSIONS]
+        (latest, content), *others = [one for one in known if self._storage.exists(one[0])]
+        if self._storage.read(latest, len(content) + 1) != content:
+            return
+        for name, _content in others:
+            self._run.remove(name)
+            yield RepairStep.of("remove", name)
 
     def _declare_object(self, path: bytes) -> Sequence[RepairStep]:
         """Write the declaration of an object whose inventory, sidecar and newest version agree."""

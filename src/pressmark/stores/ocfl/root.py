@@ -16,7 +16,7 @@ version appears as :mod:`pressmark.stores.ocfl.writing.version_writer` describes
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -46,6 +46,8 @@ from pressmark.stores.store_change import Removal
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
+    from pressmark.reports import Problem
+    from pressmark.stores.ingest import IngestResult
     from pressmark.stores.ocfl.checking.selected_objects import ObjectPath
     from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
     from pressmark.stores.ocfl.remote.server_digests import ServerDigests
@@ -208,6 +210,53 @@ class OcflRoot(StorageRoot):
             raise TypeError("paths: expected a list of logical paths, not a string")
         edit = Edit({}, restored=Restored(version, tuple(paths), verify))
         return self._edited(id, edit, None, "auto", "refuse", self._options("auto", None, created, message, user))
+
+    def upgrade(
+        self,
+        ids: Iterable[str | bytes] | None = None,
+        *,
+        match: Sequence[str] | str = (),
+        to: str | None = None,
+        algorithm: str | None = None,
+        dry_run: bool = False,
+        ignore: Sequence[str] = (),
+        problems: list[Problem] | None = None,
+        created: str | None = None,
+        message: str | None = None,
+        user: Mapping[str, str] | None = None,
+    ) -> Generator[IngestResult[StoreObject]]:
+        """Give the objects of the root a later OCFL version or another digest algorithm, and yield the result of each.
+
+        Each object gets a new version that refers to the content that is there; nothing is copied, and its earlier
+        versions stay as they are. An object that has both already is not changed: its record has ``exists_same``. So an
+        interrupted run is continued by the next one. Nothing is changed before the iteration begins.
+
+        :param ids: as for :meth:`objects`, like ``match``, ``ignore`` and ``problems``
+        :param to: OCFL version, such as ``1.1``. The root declares it first, also if only some objects are selected
+        :param algorithm: digest algorithm: ``sha512`` or ``sha256``. All content of an object is read once and compared
+            with its digests; an object with damaged or lost content is not changed
+        :param dry_run: change nothing; the records of objects that would be changed do not have ``exists_same``
+        :param created: as for :meth:`put`; also the parameters after it
+        :raises StoreError: a value is not allowed, the root has a later version, or it cannot be changed
+        """
+        from pressmark.stores.ocfl.writing.edits import Edit, Form  # few runs upgrade objects
+        from pressmark.stores.ocfl.writing.upgrading import check_form, upgrade_objects, upgrade_root
+
+        edit = Edit({}, form=Form(to, algorithm))
+        check_form(self, edit.form)
+        how = self._options("auto", None, created, message, user)
+        self.refuse_undeclared()
+        if to is not None and not dry_run:
+            upgrade_root(self, to)
+        records = self.objects(ids=ids, match=match, ignore=ignore, problems=problems)
+        yield from upgrade_objects(
+            self,
+            records,
+            edit,
+            how["provenance"],
+            lambda one: self._edited(one, edit, None, "auto", "refuse", how),
+            dry_run,
+        )
 
     def _edited(
         self,

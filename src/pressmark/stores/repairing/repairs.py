@@ -155,6 +155,16 @@ class Repairs(StoreChange):
         else:
             self._replace(path, data)
 
+    def remove(self, path: bytes) -> None:
+        """Remove a file.
+
+        :raises OSError: it cannot be removed
+        """
+        if self.dry_run:
+            self._moved[path] = None
+        else:
+            self._remove(path)
+
     def move(self, old: bytes, new: bytes, stop: bytes = b"") -> None:
         """Move something to a new path, and remove the directories above the old path that become empty.
 
@@ -223,6 +233,9 @@ class Repairs(StoreChange):
 
     def _replace(self, path: bytes, data: bytes) -> None:
         replace_file(os.path.join(self._base, path), data, part=self.staging / b"file")
+
+    def _remove(self, path: bytes) -> None:
+        os.unlink(os.path.join(self._base, path))
 
     def _remove_empty(self, path: bytes, stop: bytes, removed: list[bytes], *, strict: bool) -> None:
         prune_empty_parents(self._base, path, removed, stop=stop, strict=strict)
