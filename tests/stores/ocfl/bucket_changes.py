@@ -37,9 +37,9 @@ def open_root(bucket: MemoryBucket, replacement: Any = None, **options: Any) -> 
     return OcflRoot("s3://memory/collections/root", storage=storage, durable=False, user=USER, **options)
 
 
-def new_root(bucket: MemoryBucket) -> MemoryBucket:
+def new_root(bucket: MemoryBucket, version: str = "1.1") -> MemoryBucket:
     """Write an empty root to a bucket, and return the bucket."""
-    bucket.put(PREFIX + b"0=ocfl_1.1", b"ocfl_1.1\n")
+    bucket.put(PREFIX + f"0=ocfl_{version}".encode(), f"ocfl_{version}\n".encode())
     layout = b'{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": "x"}'
     bucket.put(PREFIX + b"ocfl_layout.json", layout)
     return bucket
@@ -67,11 +67,20 @@ class Faults:
             raise self._error(errno.EIO, "the connection broke", key)
 
 
-def new_bucket(files: dict[str, bytes] | None = None, kind: type[MemoryBucket] = MemoryBucket) -> MemoryBucket:
-    """Return a bucket with a root, and perhaps an object."""
-    bucket = new_root(kind(clock=lambda: time() + LATE["by"]))
+def new_bucket(
+    files: dict[str, bytes] | None = None,
+    kind: type[MemoryBucket] = MemoryBucket,
+    version: str = "1.1",
+    **options: Any,
+) -> MemoryBucket:
+    """Return a bucket with a root, and perhaps an object.
+
+    :param options: of the root that stores the object
+    """
+    bucket = new_root(kind(clock=lambda: time() + LATE["by"]), version)
     if files is not None:
-        open_root(bucket, None if kind is MemoryBucket else "claims").put(ID, files, created=CREATED)
+        replacement = None if kind is MemoryBucket else "claims"
+        open_root(bucket, replacement, **options).put(ID, files, created=CREATED)
     return bucket
 
 
@@ -99,6 +108,16 @@ def put_again(root: OcflRoot) -> None:
 
 def update(root: OcflRoot) -> None:
     root.update(ID, add={"a.txt": b"new", "b/c.txt": b"more"}, rename={"same.txt": "twice.txt"}, created=CREATED)
+
+
+def restore(root: OcflRoot) -> None:
+    root.restore(ID, "v1", created=CREATED)
+
+
+def upgrade(root: OcflRoot) -> None:
+    for result in root.upgrade(to="1.1", algorithm="sha512", created=CREATED):
+        if result.error is not None:
+            raise result.error
 
 
 def delete(root: OcflRoot) -> None:

@@ -33,7 +33,9 @@ from .bucket_changes import (
     new_root,
     open_root,
     requests_of,
+    restore,
     seen,
+    upgrade,
 )
 from .samples import CREATED
 
@@ -72,6 +74,52 @@ def test_interrupted_at_every_request(
         root = open_root(bucket)
         root.repair()
         assert errors(root.check(digests=True)) == []
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["lost request", "lost answer"])
+@pytest.mark.parametrize("error", [Killed, OSError], ids=["killed", "failed"])
+@pytest.mark.parametrize("change", [upgrade, restore])
+@pytest.mark.parametrize("finisher", ["change", "repair"])
+def test_a_version_without_content(
+    finisher: str, change: Callable[[OcflRoot], None], error: type[BaseException], after: bool
+) -> None:
+    """A version that is interrupted at any request is finished by a repair, or by the same call, which sends no
+    content; earlier versions are as before.
+    """
+    number = 0
+    while True:
+        bucket = new_bucket(OLD, version="1.0", algorithm="sha256")
+        if change is restore:
+            open_root(bucket).put(ID, NEW, replace=True, created=CREATED)
+        kept = {key: data for key, data in bucket.keys.items() if b"/v" in key}
+        result = OLD if change is restore else seen(bucket)
+        faults = bucket.on_request = Faults(number, after=after, error=error)
+        try:
+            change(open_root(bucket))
+            is_done = True
+        except (Killed, PressmarkError):
+            is_done = False
+        bucket.on_request = None
+        assert seen(bucket) in (result, NEW)
+        assert seen(bucket) == result or not is_done
+        if finisher == "repair":
+            open_root(bucket).repair()
+            assert errors(open_root(bucket).check(digests=True)) == []
+            assert seen(bucket) in (result, NEW)
+        change(open_root(bucket))
+        assert seen(bucket) == result
+        root = open_root(bucket)
+        assert errors(root.check(digests=True)) == []
+        assert list(root.get(ID).inventory["versions"]) == (["v1", "v2"] if change is upgrade else ["v1", "v2", "v3"])
+        assert {key: bucket.keys[key] for key in kept} == kept
+        new = [key for key in bucket.keys.keys() - kept.keys() if b"/v" in key]
+        names = {key.rpartition(b"/v")[2].partition(b"/")[2] for key in new}
+        algorithm = b"sha512" if change is upgrade else b"sha256"
+        assert names == {b"inventory.json", b"inventory.json." + algorithm}
+        if faults.left >= 0:
+            break
+        number += 1
+    assert number > 10
 
 
 @pytest.mark.parametrize("kills", [False, True], ids=["alone", "killed"])

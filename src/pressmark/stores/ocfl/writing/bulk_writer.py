@@ -146,14 +146,10 @@ class BulkWriter(StagingWriter[StagedObject]):
         return self.begin_new(name, source, destination, **options)
 
     def again(self, identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
-        if self._replace is None or not self.is_overtaken(error) or open_files(source):
+        is_overtaken = error.kind in ("changed", "exists", "improper") or isinstance(error.__cause__, FileNotFoundError)
+        if self._replace is None or not is_overtaken or open_files(source):
             raise error
         return self._replace(_text(identifier), source)
-
-    @staticmethod
-    def is_overtaken(error: ObjectError) -> bool:
-        """Return whether the reason of an error can be that another run has changed the object meanwhile."""
-        return error.kind in ("changed", "exists", "improper") or isinstance(error.__cause__, FileNotFoundError)
 
     def _begin_version(
         self,

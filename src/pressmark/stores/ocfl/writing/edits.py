@@ -14,7 +14,7 @@ from pressmark.stores.object_sources import source_entries
 from pressmark.stores.objects import ObjectSource
 from pressmark.stores.ocfl.declarations import VERSIONS, later
 from pressmark.stores.ocfl.history import VersionMissingError, find_version
-from pressmark.stores.ocfl.inventory import inventory_type, logical_files
+from pressmark.stores.ocfl.inventory import ALGORITHMS, inventory_type, logical_files
 from pressmark.stores.ocfl.inventory_rules import path_conflicts
 from pressmark.stores.ocfl.writing.object_writer import CopiedFiles, Files, logical_name
 
@@ -45,12 +45,15 @@ class Form(NamedTuple):
     algorithm: str | None = None
 
     def fits(self, document: Mapping[str, Any]) -> bool:
-        """Return whether an inventory has the form, or a later OCFL version."""
-        return self.algorithm in (None, document.get("digestAlgorithm")) and not self._is_later(document)
+        """Return whether an inventory has the form, or a later OCFL version; not if its own form is unknown."""
+        algorithms = ALGORITHMS if self.algorithm is None else (self.algorithm,)
+        is_known = any(inventory_type(version) == document.get("type") for version in VERSIONS)
+        return is_known and document.get("digestAlgorithm") in algorithms and not self._is_later(document)
 
     def _is_later(self, document: Mapping[str, Any]) -> bool:
-        found = [version for version in VERSIONS if inventory_type(version) == document.get("type")]
-        return self.version is not None and bool(found) and later(self.version, found[0])
+        return self.version is not None and any(
+            inventory_type(version) == document.get("type") and later(self.version, version) for version in VERSIONS
+        )
 
     def applied(
         self,

@@ -146,7 +146,8 @@ class _Upgrade(BulkWriter):
         return {name for name in names if name.startswith((OBJECT, encode_fs(INVENTORY) + b"."))} == right
 
     def again(self, identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
-        record = None if self._dry_run else self._root.at(str(identifier))
-        if record is None or not self.is_overtaken(error):
+        is_overtaken = error.kind in ("changed", "exists") or isinstance(error.__cause__, FileNotFoundError)
+        record = self._root.at(str(identifier)) if is_overtaken else None
+        if record is None:
             raise error
         return self._change(record)
