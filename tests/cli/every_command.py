@@ -46,6 +46,7 @@ COMMANDS: dict[str, list[str]] = {
     "diff": ["store", "diff", "root", "a:1"],
     "store update": ["store", "update", "root", "a:1", "--remove", "f2"],
     "restore": ["store", "restore", "root", "c:1", "--version", "v1"],
+    "upgrade": ["store", "upgrade", "root", "--algorithm", "sha256"],
     "rm": ["store", "rm", "pairtree", "a:1"],
     "repair": ["store", "repair", "root"],
     "migrate": ["migrate", "pairtree", "migrated", "--to", "ocfl", "--layout", "0003"],

@@ -17,6 +17,7 @@ from pressmark.buckets import address
 from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.cli import main
+from pressmark.stores.ocfl import inventory
 from support.careless_bucket import CarelessBucket
 
 from .conftest import Call
@@ -32,6 +33,7 @@ CALLS: dict[str, list[str]] = {
     "put list": ["put", ROOT, "--from", "list.tsv"],
     "update": ["update", ROOT, "id:1", "--add", "more.txt"],
     "restore": ["restore", ROOT, "id:1", "--version", "v1"],
+    "upgrade": ["upgrade", ROOT, "--algorithm", "sha256"],
     "get": ["get", ROOT, "id:1", "copy"],
     "cat": ["cat", ROOT, "id:1", "a.txt"],
     "ls": ["ls", ROOT],
@@ -109,11 +111,12 @@ def test_a_whole_life(bucket: MemoryBucket, call: Call, tmp_path: Path) -> None:
     assert [line.split("\t")[0] for line in store(*CALLS["log"])[0].splitlines()] == ["v1", "v2"]
     assert [line.split("\t")[0] for line in store(*CALLS["ls files"])[0].splitlines()] == ["a.txt", "more.txt"]
     assert store(*CALLS["restore"], "a.txt")[1].endswith("v2 remains the newest version\n")
+    assert store(*CALLS["upgrade"])[1] == f"pressmark: {ROOT}: 3 objects upgraded\n"
     store(*CALLS["get"])
     assert sorted(os.listdir(tmp_path / "copy")) == ["a.txt", "more.txt"]
     assert store(*CALLS["rm"])[1] == "pressmark: 1 object removed\n"
     store(*CALLS["repair"])
-    assert store(*CALLS["check"])[1] == f"pressmark: {ROOT}: 2 objects, no problem; content was not read\n"
+    assert store(*CALLS["check"])[1] == f"pressmark: {ROOT}: 2 objects, 1 warning; content was not read\n"
 
 
 def test_put_again(root: MemoryBucket, call: Call, tmp_path: Path) -> None:
@@ -261,7 +264,7 @@ def test_a_server_that_ignores_conditions(call: Call, monkeypatch: pytest.Monkey
     for key, data in keys.items():
         careless.put(key, data)
     what = "the server ignores conditions, so that writers can overwrite each other's files"
-    for name in ("put list", "update", "restore", "rm"):
+    for name in ("put list", "update", "restore", "upgrade", "rm"):
         done = call("store", *CALLS[name])
         assert done.exit_code in (1, 2), name
         assert what in done.stderr, name
@@ -283,6 +286,8 @@ def test_writing_without_conditions(option: str, call: Call, monkeypatch: pytest
         assert call("store", *CALLS["init"], *options).exit_code == 0
         for name in ("put", "update", "restore"):
             assert call("store", *CALLS[name], "--created", "2026-01-02T00:00:00Z", *options).exit_code == 0, name
+        monkeypatch.setattr(inventory, "_moment", lambda _seconds: "2026-01-02T00:00:00Z")
+        assert call("store", *CALLS["upgrade"], *options).exit_code == 0
         found.append(bucket.keys)
         assert call("store", *CALLS["rm"], *options).exit_code == 0
         assert call("store", *CALLS["repair"], *options).exit_code == 0
@@ -292,7 +297,7 @@ def test_writing_without_conditions(option: str, call: Call, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("option", ["--claims", "--single-writer"])
-@pytest.mark.parametrize("name", ["init", "put", "update", "restore", "rm", "repair"])
+@pytest.mark.parametrize("name", ["init", "put", "update", "restore", "upgrade", "rm", "repair"])
 def test_writers_of_a_local_store(name: str, option: str, call: Call) -> None:
     assert call("store", *(one.replace(ROOT, "local") for one in CALLS["init"])).exit_code == 0
     arguments = [one.replace(ROOT, "local") for one in CALLS[name]]
@@ -378,10 +383,23 @@ def test_on_a_server(named: str, served: str, call: Call, tmp_path: Path) -> Non
     """With the options for the server, each command works, and leaves the environment as it was."""
     root = f"s3://{named}/root"
     where = ("--endpoint", served, "--region", "us-east-1")
-    for name in ("init", "put", "put list", "update", "ls", "check", "get", "restore", "rm", "repair", "check"):
+    for name in (
+        "init",
+        "put",
+        "put list",
+        "update",
+        "ls",
+        "check",
+        "get",
+        "restore",
+        "upgrade",
+        "rm",
+        "repair",
+        "check",
+    ):
         done = call("store", *(one.replace(ROOT, root) for one in CALLS[name]), *where)
         assert done.exit_code == 0, done.output
-    assert done.stderr == f"pressmark: {root}: 2 objects, no problem; content was not read\n"
+    assert done.stderr == f"pressmark: {root}: 2 objects, 1 warning; content was not read\n"
     assert sorted(os.listdir(tmp_path / "copy")) == ["a.txt", "more.txt"]
     assert "AWS_ENDPOINT_URL_S3" not in os.environ
 

@@ -75,6 +75,7 @@ def _(folder: Path) -> None:
 @failing("diff", "store", "diff", "root", "b:1")
 @failing("store update", "store", "update", "root", "b:1", "--remove", "f2")
 @failing("restore", "store", "restore", "root", "b:1", "--version", "v1")
+@failing("upgrade", "store", "upgrade", "root", "b:1", "--to", "1.1")
 @failing("rm", "store", "rm", "pairtree", "b:1")
 def _(folder: Path) -> None:
     (folder / "missing.tsv").write_text("id:1\tmissing\n")

@@ -71,5 +71,6 @@ def changing_commands(kind: str, store: Path, identifier: str, name: str, source
         commands["update --add"] = ("store", "update", f"{store}", identifier, "--add", f"{source}={name}")
         commands["update --remove"] = ("store", "update", f"{store}", identifier, "--remove", name)
         commands["restore"] = ("store", "restore", f"{store}", identifier, "--version", "v1")
+        commands["upgrade"] = ("store", "upgrade", f"{store}", identifier, "--algorithm", "sha256")
         commands["update --rename"] = ("store", "update", f"{store}", identifier, "--rename", f"{name}={name}.new")
     return commands

@@ -118,6 +118,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "store repair": (Requires("IDENTIFIER", "--from", "omit it to repair the whole store"),),
     "store rm": (Requires("--crlf", "--from"),),
+    "store upgrade": (*_SELECTION,),
     "verify": (
         Requires("--exclude", "--root", "without --root, there is no search for new files"),
         Requires("--exclude-junk", "--root", "without --root, there is no search for new files"),

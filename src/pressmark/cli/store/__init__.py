@@ -16,6 +16,7 @@ COMMANDS = {
     "put": "pressmark.cli.store.put:put_command",
     "update": "pressmark.cli.store.update:update_command",
     "restore": "pressmark.cli.store.restore:restore_command",
+    "upgrade": "pressmark.cli.store.upgrade:upgrade_command",
     "get": "pressmark.cli.store.get:get_command",
     "cat": "pressmark.cli.store.cat:cat_command",
     "log": "pressmark.cli.store.log:log_command",
