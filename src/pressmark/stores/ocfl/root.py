@@ -41,6 +41,7 @@ from pressmark.stores.ocfl.declarations import EXTENSIONS, is_object_name
 from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot, check_user
+from pressmark.stores.ocfl.unversioned import refuse_mutable_head
 from pressmark.stores.selection import kept
 from pressmark.stores.store_change import Removal
 from pressmark.threads import resolve_threads
@@ -390,7 +391,7 @@ class OcflRoot(StorageRoot):
             if check is not None:
                 check()
             elif any(entry.name == EXTENSIONS for entry in entries):  # a move has copied all of it
-                self.refuse_mutable_head(name, found.path)
+                refuse_mutable_head(self.storage, self.root, name, found.path)
             return changes.withdraw(found.path)
 
     def _writer(

@@ -25,7 +25,6 @@ from pressmark.stores.objects import Path, StoreObject, encode_path
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
     LAYOUT,
-    MUTABLE_HEAD,
     ROOT,
     UNFINISHED,
     VERSIONS,
@@ -33,7 +32,6 @@ from pressmark.stores.ocfl.declarations import (
     create_root,
     declaration,
     declares_object,
-    has_mutable_head,
     is_object_root,
     open_root,
     refused_layout,
@@ -613,15 +611,6 @@ class StorageRoot(Store):
         """
         if self._why_undeclared:
             raise StoreError(self.root, self._why_undeclared)
-
-    def refuse_mutable_head(self, identifier: str, path: bytes) -> None:
-        """Refuse to change the object at ``path`` if it has changes that are staged (extension 0005).
-
-        :raises ObjectError: of kind ``mutable-head``
-        """
-        if has_mutable_head(self.storage, path):
-            what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
-            raise ObjectError(self.root, identifier, "mutable-head", f"{what}; commit it with ocfl-java first")
 
     # --- moving in ----------------------------------------------------------------------------------------------------
 

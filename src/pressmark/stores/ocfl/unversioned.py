@@ -8,12 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pressmark.fs.names import encode_fs
-from pressmark.stores.ocfl.declarations import EXTENSIONS, LOGS, OBJECT, VERSIONS, declaration
+from pressmark.errors import ObjectError
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.ocfl.declarations import (
+    EXTENSIONS,
+    LOGS,
+    MUTABLE_HEAD,
+    OBJECT,
+    VERSIONS,
+    declaration,
+    has_mutable_head,
+)
 from pressmark.stores.ocfl.inventory import INVENTORY, content_directory, sidecar_name
 from pressmark.stores.ocfl.storage import Storage
 
-__all__ = ["is_content_path_layout", "unversioned"]
+__all__ = ["is_content_path_layout", "refuse_mutable_head", "unversioned"]
 
 _CONFIG = b"config.json"
 _INVENTORY = encode_fs(INVENTORY)
@@ -23,6 +32,17 @@ _DECLARATIONS = {declaration(OBJECT, version)[0] for version in VERSIONS}
 def is_content_path_layout(name: bytes) -> bool:
     """Return whether an object's extension only defines how content paths are derived."""
     return name.startswith((b"0011-", b"NNNN-direct-clean-path"))
+
+
+def refuse_mutable_head(storage: Storage, root: str, identifier: str, path: bytes) -> None:
+    """Refuse to change the object at ``path`` if it has changes that are staged (extension 0005).
+
+    :param root: for the message
+    :raises ObjectError: of kind ``mutable-head``
+    """
+    if has_mutable_head(storage, path):
+        what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
+        raise ObjectError(root, identifier, "mutable-head", f"{what}; commit it with ocfl-java first")
 
 
 def unversioned(storage: Storage, inventory: Mapping[str, Any]) -> list[bytes]:

@@ -43,6 +43,7 @@ from pressmark.stores.ocfl.inventory_rules import inventory_errors
 from pressmark.stores.ocfl.storage import Changes, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unfinished, matches_sidecar
+from pressmark.stores.ocfl.unversioned import refuse_mutable_head
 from pressmark.stores.ocfl.writing.edits import Edit, damage, damaged_content, kept_files, next_files
 from pressmark.stores.ocfl.writing.object_writer import (
     CopiedFiles,
@@ -180,7 +181,7 @@ class NextVersion:
 
         :raises ObjectError: of kind ``improper``, ``mutable-head`` or ``changed``
         """
-        self._root.refuse_mutable_head(self._identifier, self.path)
+        refuse_mutable_head(self._storage, self._root.root, self._identifier, self.path)
         why = self._fault()
         finish = partial(finish_version, self._root, self._publishing, self.path)
         if why is not None and (self._publishing.recover(self.path) or finish()):
@@ -290,7 +291,7 @@ class NextVersion:
             return
         if not self._is_as_found():
             raise self._changed()
-        self._root.refuse_mutable_head(self._identifier, self.path)
+        refuse_mutable_head(self._storage, self._root.root, self._identifier, self.path)
         sidecar = encode_fs(sidecar_name(self._document["digestAlgorithm"]))
         name, data = encode_fs(self._name), self._current.data
         try:

@@ -1,0 +1,1 @@
+"""``pressmark store``: the commands for the versions of OCFL objects."""
