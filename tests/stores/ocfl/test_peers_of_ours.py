@@ -174,9 +174,28 @@ def _updated_with_clean_paths(life: Life) -> None:
     life.root.update(life.id, remove=list(renamed.values()), message="why")
 
 
+def _restored(life: Life) -> None:
+    life.put({"a": b"1", "b": b"2", "d/c": b"3"})
+    life.put({"a": b"1 changed", "d/e": b"4"})
+    life.root.restore(life.id, "v1", ["a", "d"], message="why")
+    life.root.restore(life.id, "v2", message="why")
+    life.root.restore(life.id, "v1", message="why")
+    assert life.root.get(life.id).inventory["head"] == "v5"
+
+
+def _with_another_algorithm(life: Life) -> None:
+    life.put({"a": b"1", "d/b": b"2", "same": b"1"}, fixity={"md5": {}, "sha512": {}, "sha256": {}})
+    life.put({"a": b"1", "c": b"3"})
+    for algorithm in ("sha256", "sha512", "sha256"):
+        [result] = life.root.upgrade([life.id], algorithm=algorithm, message="why")
+        assert result.error is None
+    life.put({"a": b"1", "c": b"4"})
+
+
 CHANGES: tuple[Callable[[Life], None], ...] = (
     *(_once, _with_fixity, _with_fixity_of_extension, _replaced, _emptied, _of_careful_names, _of_escaped_names),
     *(_with_clean_paths, _of_many_versions, _deleted, _stored_again, _repaired, _updated, _updated_with_clean_paths),
+    *(_restored, _with_another_algorithm),
 )
 
 
@@ -247,11 +266,32 @@ def test_every_migrated_object_is_valid(
     migrated: OcflRoot, peer: Peer, record_property: Callable[[str, object], None]
 ) -> None:
     """A peer finds the objects of a migration valid, which are written many at once."""
-    folder = Path(migrated.root)
-    assert migrated.layout is not None
-    subjects = {
-        record.path: Subject(migrated.layout, str(record.id), folder / record.path) for record in migrated.objects()
-    }
+    every_object_is_valid(migrated, peer, record_property)
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> OcflRoot:
+    """Return a root of OCFL 1.0, all of whose objects have another version and digest algorithm since."""
+    root = Life(tmp_path_factory.mktemp("upgraded"), "0003", "1.0", "sha256").root
+    content = {path: path.stat().st_ino for path in Path(root.root).glob("**/content/**/*") if path.is_file()}
+    for result in root.upgrade(to="1.1", algorithm="sha512", message="why"):
+        assert result.error is None
+    assert {path: path.stat().st_ino for path in Path(root.root).glob("**/content/**/*") if path.is_file()} == content
+    assert kinds(root.check(digests=True)) == []
+    return root
+
+
+def test_every_upgraded_object_is_valid(
+    upgraded: OcflRoot, peer: Peer, record_property: Callable[[str, object], None]
+) -> None:
+    """A peer finds the objects of an upgraded root valid, and the root."""
+    every_object_is_valid(upgraded, peer, record_property)
+
+
+def every_object_is_valid(root: OcflRoot, peer: Peer, record_property: Callable[[str, object], None]) -> None:
+    folder = Path(root.root)
+    assert root.layout is not None
+    subjects = {record.path: Subject(root.layout, str(record.id), folder / record.path) for record in root.objects()}
     verdicts = peer.validate(folder, paths=list(subjects))
     assert verdicts.keys() == subjects.keys()
     found = {path: unexplained(peer.name, subjects[path], verdict.errors) for path, verdict in verdicts.items()}
