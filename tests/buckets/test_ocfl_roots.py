@@ -27,6 +27,27 @@ def test_killed_writers(folder: Path, request: pytest.FixtureRequest) -> None:
     assert ocfl.StorageRoot(root=str(folder / "root")).validate(log_warnings=False)
 
 
+def test_versions_without_content(folder: Path) -> None:
+    """Objects are brought back and upgraded; other programs find the directory of the server valid."""
+    root = OcflRoot.create("s3://books/root", "0003", version="1.0", algorithm="sha256", user=USER)
+    for one in IDS:
+        root.put(one, {"n": b"0", "d/kept": b"kept"})
+        root.update(one, add={"n": b"1"}, remove=["d/kept"])
+        assert root.restore(one, "v1", ["d"]).version == "v3"
+    content = {path: path.stat().st_mtime_ns for path in folder.rglob("content/**/*") if path.is_file()}
+    for _ in range(2):
+        assert [one.error for one in root.upgrade(to="1.1", algorithm="sha512")] == [None] * len(IDS)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("content/**/*") if path.is_file()} == content
+    for one in IDS:
+        found = root.get(one)
+        assert {name: found.read_bytes(name) for name, _path in found.files()} == {"n": b"1", "d/kept": b"kept"}
+        assert found.version == "v4"
+    assert errors(root) == []
+    assert errors(OcflRoot(folder / "root")) == []
+    assert sorted(path.name for path in (folder / "root").glob("0=*")) == ["0=ocfl_1.1"]
+    validated_by_ocfl_py(folder / "root")
+
+
 def test_readers_beside_writers(folder: Path) -> None:
     """A reader finds each version whole, while others are written."""
     root = OcflRoot.create(ROOT, "0003", user=USER)

@@ -196,6 +196,30 @@ def test_no_content_is_sent(root: OcflRoot) -> None:
     assert {call for call, _key in calls if not call.endswith(" done")} <= {"list", "head", "get", "put", "delete"}
 
 
+def test_a_user_who_may_not_delete(root: OcflRoot) -> None:
+    """In object storage, an upgrade that could not remove the old declarations is refused before it begins."""
+    bucket = root.bucket
+    if not isinstance(bucket, MemoryBucket):
+        pytest.skip("about object storage")
+    before = tree(at(root))
+
+    def refuse(call: str, key: bytes) -> None:
+        if call == "delete":
+            raise PermissionError(13, "access denied", key)
+
+    bucket.on_request = refuse
+    with pytest.raises(StoreError, match="permission to delete keys denied"):
+        list(root.upgrade(to="1.1"))
+    assert root.restore("x1", "v1").version == "v3"
+    bucket.on_request = None
+    after = {name: data for name, data in tree(at(root)).items() if not name.startswith("extensions")}
+    assert {name for name in before if name[:2] in ("0=", "x2", "y1")} <= {
+        name for name, data in after.items() if data == before.get(name)
+    }
+    assert upgraded(root, to="1.1")[0] == ("x1", "v4", False)
+    assert sound(root)
+
+
 # --- what an interrupted run leaves -----------------------------------------------------------------------------------
 
 

@@ -241,12 +241,14 @@ class OcflRoot(StorageRoot):
         :raises StoreError: a value is not allowed, the root has a later version, or it cannot be changed
         """
         from pressmark.stores.ocfl.writing.edits import Edit, Form  # few runs upgrade objects
-        from pressmark.stores.ocfl.writing.upgrading import check_form, upgrade_objects, upgrade_root
+        from pressmark.stores.ocfl.writing.upgrading import check_form, check_removal, upgrade_objects, upgrade_root
 
         edit = Edit({}, form=Form(to, algorithm))
         check_form(self, edit.form)
         how = self._options("auto", None, created, message, user)
         self.refuse_undeclared()
+        if not dry_run:
+            check_removal(self)
         if to is not None and not dry_run:
             upgrade_root(self, to)
         records = self.objects(ids=ids, match=match, ignore=ignore, problems=problems)

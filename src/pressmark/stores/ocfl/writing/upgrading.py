@@ -17,13 +17,22 @@ from pressmark.option_names import option
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import Ingest, IngestResult
 from pressmark.stores.objects import ObjectSource, StoreObject
-from pressmark.stores.ocfl.declarations import OBJECT, ROOT, VERSIONS, declaration, declaration_of, later
+from pressmark.stores.ocfl.declarations import (
+    EXTENSIONS,
+    OBJECT,
+    ROOT,
+    VERSIONS,
+    WORK_DIRECTORY,
+    declaration,
+    declaration_of,
+    later,
+)
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, Provenance, sidecar_name
 from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter, StagedObject
 from pressmark.stores.ocfl.writing.edits import Edit, Form
 
-__all__ = ["check_form", "upgrade_objects", "upgrade_root"]
+__all__ = ["check_form", "check_removal", "upgrade_objects", "upgrade_root"]
 
 
 def check_form(root: StorageRoot, form: Form) -> None:
@@ -43,6 +52,23 @@ def check_form(root: StorageRoot, form: Form) -> None:
         raise StoreError(root.root, f"OCFL {quoted(form.version)} is not supported; use one of {known} ({used})")
     if later(root.version, form.version):
         raise StoreError(root.root, f"the root declares OCFL {root.version}, which is later; use {used} {root.version}")
+
+
+def check_removal(root: StorageRoot) -> None:
+    """Check that files can be removed: a user of object storage may be allowed to write only.
+
+    :raises StoreError: they cannot, so that old declarations and sidecars would stay
+    """
+    if root.bucket is None:
+        return
+    name = b"/".join((EXTENSIONS, WORK_DIRECTORY, b"probe-upgrade"))
+    with store_errors(root.root), root.changes() as changes:
+        changes.put(name, b"")
+        try:
+            changes.remove(name)
+        except PermissionError:
+            what = "an upgrade removes old declarations and sidecars; run it as a user who may delete keys"
+            raise StoreError(root.root, f"permission to delete keys denied: {what}") from None
 
 
 def upgrade_root(root: StorageRoot, version: str) -> None:
