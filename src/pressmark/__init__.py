@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from pressmark.arrow import StringColumn as StringColumn
     from pressmark.errors import (
+        AuditError as AuditError,
         BagError as BagError,
         BagInvalidError as BagInvalidError,
         Cancelled as Cancelled,
@@ -74,9 +75,9 @@ __all__, _part, __dir__ = face(
         ".stores": "",
         "pressmark.arrow": "StringColumn",
         "pressmark.errors": (
-            "BagError BagInvalidError Cancelled ColumnError FormatError IdentifierError JobError LayoutConfigError"
-            " LayoutConfigWarning MigrationError NotReversibleError ObjectError ObjectTypeError PathError"
-            " PressmarkError ProfileError StoreError TableError TableWarning"
+            "AuditError BagError BagInvalidError Cancelled ColumnError FormatError IdentifierError JobError"
+            " LayoutConfigError LayoutConfigWarning MigrationError NotReversibleError ObjectError ObjectTypeError"
+            " PathError PressmarkError ProfileError StoreError TableError TableWarning"
         ),
         "pressmark.layouts": (
             "DifferentialNTupleOmitPrefix DirectClean FlatDirect FlatOmitPrefix HashAndIdNTuple HashAndNoPrefixIdNTuple"

@@ -45,6 +45,7 @@ __all__ = [
     "DIGEST_DIGITS",
     "AlgorithmError",
     "ArchiveError",
+    "AuditError",
     "BagError",
     "BagInvalidError",
     "Cancelled",
@@ -544,6 +545,16 @@ class JobError(_PlaceError):
     """
 
     kind = "job"
+
+
+class AuditError(_PlaceError):
+    """A state of audits that a run cannot use; it is unchanged.
+
+    :ivar path: the file of the state
+    :ivar reason: the problem and what to do, on one line
+    """
+
+    kind = "audit"
 
 
 class ReportError(_PlaceError):

@@ -16,16 +16,17 @@ Names are bytes; every file name can be written and read back.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.names import encode_fs
 
 if TYPE_CHECKING:
     from pressmark.fixity.pool import HashedFiles
 
-__all__ = ["FORMATS", "block_lines", "manifest_line", "manifest_lines", "write_manifest"]
+__all__ = ["FORMATS", "block_lines", "manifest_line", "manifest_lines", "object_digest", "write_manifest"]
 
 #: The formats of manifests: ``coreutils`` (``sha512sum``), ``bsd``, ``json``.
 FORMATS = ("coreutils", "bsd", "json")
@@ -89,6 +90,23 @@ def block_lines(files: HashedFiles, names: Sequence[str], format: str) -> bytes:
     if lines is None:
         return manifest_lines([outcome for outcome in files.outcomes() if outcome.ok], format)
     return lines
+
+
+def object_digest(digests: Mapping[str, str]) -> str:
+    """Return the digest of an object, in hex.
+
+    It is the SHA-512 of the output of ``sha512sum`` for the object's files in the byte order of their names: digest,
+    two spaces, name, line feed, with names escaped as ``sha512sum`` does.
+
+    :param digests: SHA-512 of each file, in hex, by its name within the object
+    """
+    import hashlib  # writing a manifest does not need it
+
+    whole = hashlib.sha512(usedforsecurity=False)
+    for name, digest in sorted([(encode_fs(name), digest) for name, digest in digests.items()]):
+        mark, escaped = _escaped(name, "sha512")
+        whole.update(b"%b%b  %b\n" % (mark, digest.encode(), escaped))
+    return whole.hexdigest()
 
 
 def write_manifest(

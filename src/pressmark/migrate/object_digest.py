@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pressmark.errors import JobError, quoted_path
+from pressmark.fixity.manifests import object_digest
 from pressmark.fs.beneath import open_regular
-from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import SourceError
 
 __all__ = [
@@ -35,30 +35,6 @@ FileState = tuple[bytes, int, int, int]
 # Size and time of modification, and time of status change: times in seconds and nanoseconds.
 _CONTENT, _STATUS = struct.Struct("=3q"), struct.Struct("=2q")
 _SECOND = 1_000_000_000
-
-
-def object_digest(digests: Mapping[str, str]) -> str:
-    """Return the digest of an object, in hex.
-
-    It is the SHA-512 of the output of ``sha512sum`` for the object's files in the byte order of their names: digest,
-    two spaces, name, line feed, with names escaped as ``sha512sum`` does.
-
-    :param digests: SHA-512 of each file, in hex, by its name within the object
-    """
-    whole = hashlib.sha512(usedforsecurity=False)
-    for name, digest in sorted([(encode_fs(name), digest) for name, digest in digests.items()]):
-        if b"\\" in name or b"\n" in name or b"\r" in name:
-            whole.update(_escaped_line(name, digest))
-        else:
-            whole.update(b"%b  %b\n" % (digest.encode(), name))
-    return whole.hexdigest()
-
-
-def _escaped_line(name: bytes, digest: str) -> bytes:
-    from pressmark.fixity.manifests import manifest_line
-    from pressmark.fixity.outcomes import Outcome
-
-    return manifest_line(Outcome(decode_fs(name), {ALGORITHM: digest}, None, None, None), "coreutils")
 
 
 class FileDigests(NamedTuple):

@@ -17,6 +17,8 @@ from pressmark.lazy import face
 from pressmark.stores.problems import KINDS as PROBLEM_KINDS  # noqa: F401 - public
 
 if TYPE_CHECKING:
+    from pressmark.stores.audits.audit import AuditReport as AuditReport, audit as audit
+    from pressmark.stores.audits.audit_state import Coverage as Coverage
     from pressmark.stores.bags.bag_folder import BagFolder as BagFolder
     from pressmark.stores.comparing.object_pairs import Difference as Difference
     from pressmark.stores.comparing.store_comparison import StoreComparison as StoreComparison, compare as compare
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
+        ".audits.audit": "AuditReport audit",
+        ".audits.audit_state": "Coverage",
         ".bags.bag_folder": "BagFolder",
         ".comparing.object_pairs": "Difference",
         ".comparing.store_comparison": "StoreComparison compare",

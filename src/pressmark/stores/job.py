@@ -26,7 +26,7 @@ from pressmark.stores.store import Store
 from pressmark.stores.walked_store import WalkedStore
 from pressmark.threads import resolve_threads
 
-__all__ = ["CheckStore", "joined_report"]
+__all__ = ["CheckStore", "joined_report", "walked"]
 
 LISTING = "objects.jsonl"
 OnProblem = Callable[[Problem], object]
@@ -99,7 +99,7 @@ class CheckStore(BringsLayouts):
         return store
 
     def _listed(self, store: Store) -> Iterator[ListingLine]:
-        for found in _walked(store, self.ignore):
+        for found in walked(store, self.ignore):
             if isinstance(found, Problem):
                 record: dict[str, Any] = {"path": None, "problems": [found.record()]}
                 yield ListingLine(record, 0, None)
@@ -137,10 +137,10 @@ _Record = Mapping[str, Any]
 _Checked = tuple[dict[str, int], dict[str, tuple[str, int, str, str]]]
 # The result of a walk: path, surrounding object, problems, identifier, and whether the object
 # is proper.
-_Walked = tuple[bytes, bytes | None, Iterable[Problem], str | None, bool]
+Walked = tuple[bytes, bytes | None, Iterable[Problem], str | None, bool]
 
 
-def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
+def walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | Walked]:
     """Yield the results of a store's walk, without opening objects where possible."""
     if not isinstance(store, WalkedStore):
         yield from _walked_ocfl(store, ignore)
@@ -154,7 +154,7 @@ def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
     yield from waiting
 
 
-def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
+def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | Walked]:
     from pressmark.stores.ocfl.check import extension_problems, root_problems
     from pressmark.stores.ocfl.checking.object_tree import ObjectTree
     from pressmark.stores.ocfl.walk import Walk
@@ -163,7 +163,7 @@ def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Wal
     yield from root_problems(storage, store.layout_is_given)  # type: ignore[attr-defined]
     yield from extension_problems(storage)
 
-    def visit(tree: ObjectTree) -> _Walked:
+    def visit(tree: ObjectTree) -> Walked:
         return tree.path, tree.inside, (), None, True
 
     yield from Walk(storage, visit, reads="paths", clashes=True, ignore=ignore)
@@ -181,7 +181,7 @@ def _check_ocfl(
 
     pending = set()
 
-    def walked() -> Iterator[Problem | tuple[bytes, bytes | None]]:
+    def objects() -> Iterator[Problem | tuple[bytes, bytes | None]]:
         for record in records:
             if record["path"] is None:
                 yield from _beside(record, receipt)
@@ -198,7 +198,7 @@ def _check_ocfl(
             report_problem(event)
 
     check = Check(store, EventListener(hear), record_result)
-    report = check.report_on(walked(), digests, 1, ignore)
+    report = check.report_on(objects(), digests, 1, ignore)
     for path in sorted(pending):
         if not os.path.lexists(os.path.join(store.root, path)):
             receipt.count("gone")
@@ -221,8 +221,8 @@ def _check_others(
             for one in _beside(record, receipt):
                 report_problem(one)
             continue
-        walked = tuple(map(Problem.from_record, record["problems"]))
-        found = StoreObject(record["id"], record["path"], record["proper"], None, walked)
+        problems = [*map(Problem.from_record, record["problems"])]
+        found = StoreObject(record["id"], record["path"], record["proper"], None, tuple(problems))
         now = store.examine(found, digests, report, ignore)
         if not now:
             receipt.count("gone")

@@ -128,6 +128,14 @@ KINDS = Kinds(
         ),
         "namespaces-value": Kind(ERROR, "Namespaces", "a namespace is empty, or changes when Vitro writes it again"),
         "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not define the prefix"),
+        # --- audits
+        "object-changed": Kind(WARNING, "", "the object has changed since its last audit"),
+        "object-differs": Kind(
+            ERROR, "", "files of the object differ from its last audit, but have the same times of modification"
+        ),
+        "object-mended": Kind(WARNING, "", "the object had errors in its last audit, and has none now"),
+        "object-new": Kind(WARNING, "", "an object that no earlier audit has listed"),
+        "object-vanished": Kind(WARNING, "", "the object no longer exists; later audits do not mention it"),
         # --- folders of bags
         "index-outdated": Kind(
             WARNING, "", "the index of the folder has a different identifier for a bag; repair the folder"
@@ -314,6 +322,12 @@ REMEDIES = {
     "namespaces-repeated": "keep one of the lines",
     "namespaces-value": "correct the line",
     "unknown-prefix": "declare the namespace again (`pressmark store declare`)",
+    # --- audits
+    "object-changed": f"{_NONE}, if the change was intended",
+    "object-differs": "restore the object from another copy; if the change was intended, touch one of its files",
+    "object-mended": _NONE,
+    "object-new": _NONE,
+    "object-vanished": f"{_NONE}, if somebody has removed the object; otherwise restore it from another copy",
     # --- folders of bags
     "index-outdated": _REPAIR,
     "archive-unchecked": "run `pressmark store check --digests`",

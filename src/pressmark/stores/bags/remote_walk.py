@@ -104,6 +104,11 @@ class RemoteBagWalk(BagWalk):
     def second_look(self, item: Item) -> list[Item]:
         return [item]
 
+    def again(self, item: Item) -> list[Item]:
+        path = encode_fs(item.path)
+        is_tree = self.is_tree(path)
+        return list(self.read(path, "directory" if is_tree else "file")) if is_tree or self._is_key(path) else []
+
     def _bag(self, path: bytes, entries: Sequence[DirectoryEntry]) -> Iterator[StoreObject | Problem]:
         prefix = self._prefix + path + b"/"
         problems: list[Problem] = []

@@ -56,6 +56,11 @@ class BucketObject(StoredObject):
         """The status of each file."""
         return {name: status_of_key(one) for name, one in self._keys.items()}
 
+    @property
+    def tokens(self) -> Mapping[str, str]:
+        """The token of each file, which changes whenever it is written."""
+        return {name: one.token for name, one in self._keys.items()}
+
     def files(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each file in the object and its address, in the order of the names' bytes."""
         for name, one in self._keys.items():

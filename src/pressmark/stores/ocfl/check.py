@@ -68,6 +68,8 @@ class ObjectResult(NamedTuple):
     :ivar problems: all problems
     :ivar advice: recommendations that the object does not follow
     :ivar files: number of content files
+    :ivar bytes: the size of those that were read
+    :ivar digest: of its inventory; :data:`None` if it is damaged
     """
 
     id: str | None
@@ -75,6 +77,8 @@ class ObjectResult(NamedTuple):
     problems: tuple[Problem, ...]
     advice: tuple[Advice, ...]
     files: int
+    bytes: int
+    digest: str | None
 
 
 # The path of an object, and the object that contains it.
@@ -90,12 +94,14 @@ class _Open:
     :ivar item: :data:`None` for an object that another run has removed
     :ivar left: number of files that are not yet verified
     :ivar without_content: number of problems before any file was verified
+    :ivar bytes: the size of the files that were read
     :ivar methods: number of files by how their digests were found: one of :data:`~pressmark.stores.problems.METHODS`
     """
 
     item: _Item | None
     left: int = field(init=False)
     without_content: int = field(init=False)
+    bytes: int = field(init=False, default=0)
     methods: Counter[str] = field(init=False, default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -107,6 +113,10 @@ class _Open:
         """Whether content does not have its digests, or cannot be read."""
         problems = self.item.problems[self.without_content :] if isinstance(self.item, Checked) else ()
         return any(one.kind not in _UNREAD for one in problems)
+
+    def result(self) -> _Item | None:
+        """Return the item, after all its files were verified."""
+        return self.item._replace(bytes=self.item.bytes + self.bytes) if isinstance(self.item, Checked) else self.item
 
 
 def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
@@ -171,6 +181,7 @@ def _parts(walked: Iterable[Problem | ObjectPath], together: int) -> Iterator[Pr
 class Check:
     """One check of a storage root.
 
+    :param duplicates: without a layout, look for objects with the same identifier
     :ivar advice: the advice so far, as for :func:`advice_problems`
     """
 
@@ -180,6 +191,8 @@ class Check:
         on_event: OnEvent | None,
         on_object: Callable[[ObjectResult], object] | None = None,
         server: ServerDigests | None = None,
+        *,
+        duplicates: bool = True,
     ) -> None:
         self._store = store
         self._storage = store.storage
@@ -194,7 +207,7 @@ class Check:
         self._objects = self._files = self._bytes = 0
         self.advice: dict[str, tuple[str, int, bytes, str]] = {}
         # Hashes of identifiers, eight bytes each: without a layout, nothing else shows duplicates.
-        self._seen = array("Q") if store.layout is None else None
+        self._seen = array("Q") if duplicates and store.layout is None else None
         self._next_progress = monotonic() + PROGRESS_EVERY
 
     def report(self, digests: bool, threads: int, ignore: Sequence[str]) -> Report:
@@ -214,7 +227,8 @@ class Check:
             clashes=True,
             ignore=ignore,
         )
-        return self._report_all(iter(walk), threads, ignore)
+        self._finish_all(iter(walk), threads)
+        return self.finish(threads, ignore)
 
     def report_on(
         self,
@@ -227,11 +241,22 @@ class Check:
 
         :param walked: the results of a walk: path and surrounding object of each object, and the problems in between
         """
+        self.check_objects(walked, digests, threads, ignore)
+        return self.finish(threads, ignore)
+
+    def check_objects(
+        self,
+        walked: Iterable[Problem | ObjectPath],
+        digests: bool,
+        threads: int,
+        ignore: Sequence[str] = (),
+    ) -> None:
+        """Check some objects, as :meth:`report_on` does; any number of calls, before :meth:`finish`."""
         self._reads_content = digests
         self._ignored = ignored(ignore)
         parts = _parts(walked, 1 if ignore else BATCH)
         checked = ordered_map(self._part, parts, threads=threads, name="pressmark-check")
-        return self._report_all(chain.from_iterable(checked), threads, ignore)
+        self._finish_all(chain.from_iterable(checked), threads)
 
     def _part(self, part: Problem | ObjectPath | list[bytes]) -> list[_Item]:
         """Check an object, or many."""
@@ -369,9 +394,8 @@ class Check:
 
     # --- the report -----------------------------------------------------------------------------------------------
 
-    def _report_all(self, items: Iterator[_Item], threads: int, ignore: Sequence[str]) -> Report:
-        """Report everything, in order, and return the report."""
-        self._finish_all(items, threads)
+    def finish(self, threads: int, ignore: Sequence[str]) -> Report:
+        """Report what concerns several objects, and return the report."""
         self._report_advice()
         self._report_duplicates(threads, ignore)
         counts = {"objects": self._objects, "files": self._files}
@@ -394,7 +418,7 @@ class Check:
             if isinstance(opened, _Open):
                 confirmed = self._confirmed(opened, threads)
                 self._methods.update(confirmed.methods)
-                item = confirmed.item
+                item = confirmed.result()
             else:
                 item = opened
             if item is not None:
@@ -426,6 +450,8 @@ class Check:
                     tuple(checked.problems),
                     tuple(checked.advice),
                     checked.files,
+                    checked.bytes,
+                    checked.digest,
                 )
             )
 
@@ -543,5 +569,5 @@ class Check:
             one.item.problems.append(problem(kind, full, f"{what}{outcome.message}"))
             return
         if method == "read":
-            self._bytes += outcome.size or 0
+            one.bytes += outcome.size or 0
         one.item.problems.extend(file.problems(path, outcome.digests))

@@ -71,6 +71,7 @@ class Checked(NamedTuple):
     :ivar unread: the paths of the others, in no order
     :ivar expected: the digests of content files, by algorithm and path, as in the inventories
     :ivar fixity: the paths whose digest is only in fixity blocks, by algorithm
+    :ivar digest: of the inventory, as its sidecar should have it; :data:`None` without both
     """
 
     path: bytes
@@ -84,6 +85,7 @@ class Checked(NamedTuple):
     unread: Collection[str] = ()
     expected: Expected = NOTHING
     fixity: Mapping[str, Set[str]] = NOTHING
+    digest: str | None = None
 
     def unread_files(self) -> Iterator[ContentFile]:
         """Yield the content files that were not read, in the order of their paths."""

@@ -82,6 +82,7 @@ class _Check(NameCheck):
         self._unlisted: list[Problem] = []
         self._absent: dict[str, str] = {}
         self._contradictions: list[Problem] = []
+        self._inventory_digest: str | None = None
 
     # --- problems -------------------------------------------------------------------------------------------------
 
@@ -134,6 +135,7 @@ class _Check(NameCheck):
             unread,
             self._expected if unread else NOTHING,
             self._fixity if unread else NOTHING,
+            self._inventory_digest,
         )
 
     def _has_only_listed_files(
@@ -208,6 +210,8 @@ class _Check(NameCheck):
         if content is None:
             return
         found = self._digest(inventory, algorithm, data)
+        if not folder:
+            self._inventory_digest = found
         if content == sidecar_bytes(found):
             return
         expected = sidecar_digest(content)

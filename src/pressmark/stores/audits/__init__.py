@@ -1,0 +1,1 @@
+"""Audits: verify the objects of a store that were verified longest ago, a part in each run."""

@@ -1,0 +1,469 @@
+"""The state of the audits of a store: one SQLite file with its objects, and when and how each was verified.
+
+Each verification has a number, its *turn*. So the order of verifications does not depend on clocks: the turn of an
+object that was never verified is 0, and that of a damaged object is negative, because it is verified again in the next
+run. A round has begun after a turn, and all objects with an earlier turn are due.
+
+One run uses the file at a time, locked by SQLite. Without a write-ahead log, which needs shared memory, the file may be
+on a network file system. What a run has committed survives its death.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from time import monotonic, time
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from pressmark.errors import AuditError, quoted_path
+from pressmark.fs.names import decode_fs, encode_fs
+
+__all__ = ["AuditState", "Coverage", "KnownObject", "Verification"]
+
+FORMAT = 1
+# Marks the file, as SQLite suggests: "PrAu".
+APPLICATION = 0x50724175
+COMMIT_EVERY = 0.5  # seconds
+# Paths in one statement.
+AT_ONCE = 500
+_CACHE = -16384  # KiB, negative as SQLite wants them
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value);
+CREATE TABLE rounds (number INTEGER PRIMARY KEY, turn INTEGER NOT NULL, begun INTEGER NOT NULL, ended INTEGER);
+CREATE TABLE runs (number INTEGER PRIMARY KEY, round INTEGER NOT NULL, begun INTEGER NOT NULL, ended INTEGER NOT NULL,
+    seconds REAL NOT NULL, objects INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL);
+CREATE TABLE objects (number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inside TEXT, id TEXT,
+    first_seen INTEGER NOT NULL, turn INTEGER NOT NULL DEFAULT 0, verified INTEGER, size INTEGER, how TEXT, result TEXT,
+    digest TEXT, written TEXT);
+CREATE INDEX due ON objects (turn, verified, size);
+CREATE TABLE reported (problem TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+_COLUMNS = "number, path, inside, id, turn, verified, size, result, digest, written"
+_BEGIN_ANEW = "remove it to begin a new one, or choose another file"
+
+
+class KnownObject(NamedTuple):
+    """An object in the state.
+
+    :ivar number: its number in the state
+    :ivar path: its path in the store
+    :ivar inside: the object that contains it; :data:`None` for most
+    :ivar id: its identifier, if known
+    :ivar turn: the number of its last verification; 0 if it was never verified, negative if it was damaged
+    :ivar verified: when it was verified last, in seconds since 1970; :data:`None` for never
+    :ivar size: the number of bytes that were verified
+    :ivar result: ``ok``, or the kinds of its errors; :data:`None` if it was never verified
+    :ivar digest: of its inventory, its manifests, or its files
+    :ivar written: of the times when its files were written, where nothing else describes them
+    """
+
+    number: int
+    path: bytes
+    inside: bytes | None
+    id: str | None
+    turn: int
+    verified: int | None
+    size: int | None
+    result: str | None
+    digest: str | None
+    written: str | None
+
+
+class Verification(NamedTuple):
+    """The result of verifying an object, as the state records it; see :class:`KnownObject`.
+
+    :ivar how: ``read``, or ``stored`` if the server's digests were used
+    """
+
+    id: str | None
+    size: int
+    how: str
+    result: str
+    digest: str | None = None
+    written: str | None = None
+
+
+class Coverage(NamedTuple):
+    """How much of a store is verified.
+
+    :ivar objects: number of objects
+    :ivar verified: those that were verified in the period, or in the current round
+    :ivar never: those that were never verified
+    :ivar damaged: those with errors when they were verified last
+    :ivar oldest: when the object was verified that was verified longest ago, in seconds since 1970
+    :ivar bytes_left: an estimate of the size of the objects that are not verified in the period
+    """
+
+    objects: int
+    verified: int
+    never: int
+    damaged: int
+    oldest: int | None
+    bytes_left: int
+
+
+def _text(path: bytes | str | None) -> str | bytes | None:
+    """Return a path or an identifier as text; as bytes if it is not UTF-8."""
+    if path is None:
+        return None
+    encoded = encode_fs(path)
+    try:
+        return encoded.decode()
+    except UnicodeDecodeError:
+        return encoded
+
+
+def _known(row: Sequence[Any]) -> KnownObject:
+    number, path, inside, identifier, *rest = row
+    return KnownObject(
+        number,
+        encode_fs(path),
+        None if inside is None else encode_fs(inside),
+        None if identifier is None else decode_fs(encode_fs(identifier)),
+        *rest,
+    )
+
+
+class AuditState:
+    """The state in an open file, locked for one run; a context manager. Several threads may use it.
+
+    :param path: the file, created if it does not exist
+    :param store: the directory or the address of the store
+    :param kind: the kind of the store
+    :ivar round: the number of the current round
+    :ivar is_new_round: whether this run begins it
+    :ivar listed: when all objects were listed last, in seconds since 1970; :data:`None` for never
+    :raises AuditError: another run uses the file, or it is not the state of this store
+    """
+
+    def __init__(self, path: str | bytes | os.PathLike[str], store: str, kind: str) -> None:
+        self._path: str = os.fsdecode(path)
+        self._lock = RLock()
+        self._next_commit = monotonic() + COMMIT_EVERY
+        self._begun, self._begin = int(time()), monotonic()
+        self.objects = self.bytes = self.errors = 0
+        self.listed: int | None = None
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise AuditError(self._path, "not a regular file; choose another file for the state")
+        with self._errors():
+            # A second run fails at once.
+            self._base = sqlite3.connect(self._path, timeout=0.2, isolation_level=None, check_same_thread=False)
+        try:
+            with self._errors():
+                self._open(store, kind)
+                self._begin_run()
+        except BaseException:
+            self._base.close()
+            raise
+
+    def __enter__(self) -> AuditState:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        with self._lock:
+            try:
+                self.commit()
+            except AuditError:
+                if kind is None:
+                    raise
+            finally:
+                self._base.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise AuditError(self._path, _reason(error)) from error
+
+    def _execute(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        return self._base.execute(query, values)
+
+    def _one(self, query: str, values: Sequence[object] = ()) -> Any:
+        """Return the first column of the first row; :data:`None` without a row."""
+        row = self._execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+    # --- opening --------------------------------------------------------------------------------------------------
+
+    def _open(self, store: str, kind: str) -> None:
+        for setting in ("locking_mode=EXCLUSIVE", f"cache_size={_CACHE}"):
+            self._execute(f"PRAGMA {setting}")
+        self._execute("BEGIN EXCLUSIVE")
+        found = self._one("PRAGMA application_id")
+        if found == 0 and self._one("SELECT COUNT(*) FROM sqlite_master") == 0:
+            self._execute(f"PRAGMA application_id={APPLICATION}")
+            self._execute(f"PRAGMA user_version={FORMAT}")
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                self._execute(statement)
+            self._set(store=_text(store), kind=kind, listed=None)
+            self._execute("INSERT INTO rounds (turn, begun) VALUES (0, ?)", [self._begun])
+            self._execute("COMMIT")
+            self._execute("BEGIN")
+            return
+        if found != APPLICATION:
+            raise AuditError(self._path, "not the state of an audit; choose another file")
+        if self._one("PRAGMA user_version") != FORMAT:
+            raise AuditError(self._path, f"written by another version of Pressmark; {_BEGIN_ANEW}")
+        before = dict(self._execute("SELECT key, value FROM meta"))
+        if (before["store"], before["kind"]) != (_text(store), kind):
+            what = f"the state of another store, {quoted_path(before['store'])} ({before['kind']})"
+            raise AuditError(self._path, f"{what}; choose another file")
+        self.listed = before["listed"]
+
+    def _begin_run(self) -> None:
+        """Begin a run, and a round if the last one is complete."""
+        self._round_turn: int
+        self.round, self._round_turn = self._execute("SELECT number, turn FROM rounds ORDER BY number DESC").fetchone()
+        turns = self._one("SELECT MAX(turn) FROM objects") or 0, -(self._one("SELECT MIN(turn) FROM objects") or 0)
+        # An object may have been removed that was verified last.
+        self._turn: int = max(*turns, self._round_turn)
+        self._next: int = (self._one("SELECT MAX(number) FROM objects") or 0) + 1
+        is_complete = self._turn > self._round_turn and not self._one(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM objects WHERE turn BETWEEN ? AND ? LIMIT 1)",
+            [-self._round_turn, self._round_turn],
+        )
+        self.is_new_round: bool = is_complete or not self._turn
+        if is_complete:
+            self._execute("UPDATE rounds SET ended = ? WHERE number = ?", [self._begun, self.round])
+            self._execute("INSERT INTO rounds (turn, begun) VALUES (?, ?)", [self._turn, self._begun])
+            self._execute("DELETE FROM reported")
+            self.round, self._round_turn = self.round + 1, self._turn
+        self._start: int = self._turn
+        row = [self.round, self._begun, self._begun]
+        self._run = self._execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, 0, 0, 0, 0)", row).lastrowid
+        self._last_retry, self._last_new, self._last_old = -self._start - 1, 0, 0
+        # A bit for each number of an object that was seen in this run.
+        self._seen = bytearray(self._next // 8 + 1)
+
+    def _set(self, **values: object) -> None:
+        self._base.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def commit(self, *, soon: bool = False) -> None:
+        """Write everything to the disk.
+
+        :param soon: only if the last time is half a second ago
+        """
+        with self._lock, self._errors():
+            if soon and monotonic() < self._next_commit:
+                return
+            ended = [int(time()), monotonic() - self._begin, self.objects, self.bytes, self.errors, self._run]
+            self._execute(
+                "UPDATE runs SET ended = ?, seconds = ?, objects = ?, bytes = ?, errors = ? WHERE number = ?", ended
+            )
+            self._execute("COMMIT")
+            self._execute("BEGIN")
+            self._next_commit = monotonic() + COMMIT_EVERY
+
+    # --- listing --------------------------------------------------------------------------------------------------
+
+    def add(self, found: Sequence[tuple[bytes, bytes | None, str | None]]) -> list[bytes]:
+        """Add the objects that are not known yet, mark all as seen, and return the paths of the new ones.
+
+        :param found: path, surrounding object and identifier of each
+        """
+        with self._lock, self._errors():
+            known = {one.path for one in self.known([path for path, _inside, _id in found])}
+            new = [one for one in dict.fromkeys(found) if one[0] not in known]
+            rows = [
+                (number, _text(path), _text(inside), _text(identifier), self._begun)
+                for number, (path, inside, identifier) in enumerate(new, self._next)
+            ]
+            self._base.executemany(
+                "INSERT INTO objects (number, path, inside, id, first_seen) VALUES (?, ?, ?, ?, ?)", rows
+            )
+            for number in range(self._next, self._next + len(rows)):
+                self._mark(number)
+            self._next += len(rows)
+        self.commit(soon=True)
+        return [path for path, _inside, _id in new]
+
+    def known(self, paths: Sequence[bytes]) -> list[KnownObject]:
+        """Mark the known objects among these paths as seen, and return them in the order of the paths."""
+        found: dict[bytes, KnownObject] = {}
+        with self._lock, self._errors():
+            for begin in range(0, len(paths), AT_ONCE):
+                some = [*map(_text, paths[begin : begin + AT_ONCE])]
+                marks = ",".join("?" * len(some))
+                for row in self._execute(f"SELECT {_COLUMNS} FROM objects WHERE path IN ({marks})", some):
+                    one = _known(row)
+                    found[one.path] = one
+                    self._mark(one.number)
+        return [found[path] for path in dict.fromkeys(paths) if path in found]
+
+    def _mark(self, number: int) -> None:
+        if number >> 3 >= len(self._seen):
+            self._seen.extend(bytes(max(4096, (number >> 3) + 1 - len(self._seen))))
+        self._seen[number >> 3] |= 1 << (number & 7)
+
+    def unseen(self) -> Iterator[KnownObject]:
+        """Yield the known objects that were not seen in this run."""
+        with self._lock:
+            end = self._next
+        for begin in range(0, end, 8 * AT_ONCE):
+            part = self._seen[begin >> 3 : (begin >> 3) + AT_ONCE]
+            missing = [
+                begin + 8 * at + bit
+                for at, byte in enumerate(part)
+                if byte != 0xFF
+                for bit in range(8)
+                if not byte >> bit & 1 and begin + 8 * at + bit < end
+            ]
+            for first in range(0, len(missing), AT_ONCE):
+                some = missing[first : first + AT_ONCE]
+                marks = ",".join("?" * len(some))
+                with self._lock, self._errors():
+                    rows = self._execute(f"SELECT {_COLUMNS} FROM objects WHERE number IN ({marks})", some).fetchall()
+                yield from map(_known, rows)
+
+    def complete_listing(self) -> None:
+        """Record that all objects were listed."""
+        with self._lock, self._errors():
+            self.listed = int(time())
+            self._set(listed=self.listed)
+
+    def remove(self, one: KnownObject) -> None:
+        """Remove an object that no longer exists."""
+        with self._lock, self._errors():
+            self._execute("DELETE FROM objects WHERE number = ?", [one.number])
+
+    def is_first(self, problem: str) -> bool:
+        """Return whether a problem outside of objects is not yet recorded as reported in this round; record it."""
+        with self._lock, self._errors():
+            added = self._execute("INSERT OR IGNORE INTO reported VALUES (?)", [_text(problem)])
+            return bool(added.rowcount)
+
+    # --- verification ---------------------------------------------------------------------------------------------
+
+    def due(self, count: int, before: int | None) -> list[KnownObject]:
+        """Return the next objects that are due in this run, in their order.
+
+        Those that were damaged are among them from the first call on, but do not keep the others from their turn.
+
+        :param count: maximum number of objects
+        :param before: only those that were verified before this time, in seconds since 1970; :data:`None` for those
+            that were not verified in this round
+        """
+        with self._lock, self._errors():
+            found = self._rows("turn > ? AND turn < 0 ORDER BY turn", [self._last_retry], max(1, count // 4))
+            if found:
+                self._last_retry = found[-1].turn
+            # Objects that were never verified have neither time nor size: in the index, they have the order of numbers.
+            where = "turn = 0 AND verified IS NULL AND size IS NULL AND number > ? ORDER BY number"
+            if len(found) < count:
+                new = self._rows(where, [self._last_new], count - len(found))
+                if new:
+                    self._last_new = new[-1].number
+                found += new
+            if len(found) < count:
+                found += self._old(count - len(found), before)
+        return found
+
+    def _old(self, count: int, before: int | None) -> list[KnownObject]:
+        if before is None:
+            where, values = "turn > ? AND turn <= ? ORDER BY turn", [self._last_old, self._round_turn]
+        else:
+            # A time in the future is of a clock that was wrong.
+            where = "turn > ? AND turn <= ? AND (verified < ? OR verified > ?) ORDER BY turn"
+            values = [self._last_old, self._start, before, int(time())]
+        found = self._rows(where, values, count)
+        # Nothing else becomes due in this run.
+        self._last_old = found[-1].turn if found else self._start
+        return found
+
+    def _rows(self, where: str, values: Sequence[object], count: int) -> list[KnownObject]:
+        query = f"SELECT {_COLUMNS} FROM objects WHERE {where} LIMIT ?"
+        return [*map(_known, self._execute(query, [*values, count]))]
+
+    def is_due(self, one: KnownObject, before: int | None) -> bool:
+        """Return whether an object is due; ``before`` is that of :meth:`due`."""
+        if one.turn < 0:
+            return one.turn >= -self._start
+        if one.turn == 0 or before is None:
+            return one.turn <= self._round_turn
+        assert one.verified is not None
+        return one.turn <= self._start and not before <= one.verified <= int(time())
+
+    def record(self, one: KnownObject, result: Verification) -> None:
+        """Record a verification. Digests of a damaged object are kept as they were."""
+        with self._lock, self._errors():
+            is_ok = result.result == "ok"
+            self._turn += 1
+            self.objects += 1
+            self.bytes += result.size
+            self.errors += not is_ok
+            self._execute(
+                "UPDATE objects SET turn = ?, verified = ?, id = COALESCE(?, id), size = ?, how = ?, result = ?,"
+                " digest = COALESCE(?, digest), written = COALESCE(?, written) WHERE number = ?",
+                [
+                    self._turn if is_ok else -self._turn,
+                    int(time()),
+                    _text(result.id),
+                    result.size,
+                    result.how,
+                    result.result,
+                    result.digest,
+                    result.written,
+                    one.number,
+                ],
+            )
+        self.commit(soon=True)
+
+    def others_with_id(self, one: KnownObject, identifier: str) -> bytes | None:
+        """Return the path of another object that has the same identifier; :data:`None` without one."""
+        with self._lock, self._errors():
+            self._execute("CREATE INDEX IF NOT EXISTS ids ON objects (id)")
+            query = "SELECT path FROM objects WHERE id = ? AND number != ? ORDER BY number LIMIT 1"
+            found = self._one(query, [_text(identifier), one.number])
+        return None if found is None else encode_fs(found)
+
+    # --- summary --------------------------------------------------------------------------------------------------
+
+    def coverage(self, since: int | None) -> Coverage:
+        """Return how much is verified.
+
+        :param since: since this time; :data:`None` for the current round
+        """
+        is_in_period = "turn > :turn OR turn < -:turn"
+        if since is not None:
+            is_in_period = "turn != 0 AND verified BETWEEN :since AND :now"
+        with self._lock, self._errors():
+            values = {"turn": self._round_turn, "since": since, "now": int(time())}
+            row = self._base.execute(
+                f"SELECT COUNT(*), SUM({is_in_period}), SUM(turn = 0), SUM(turn < 0), MIN(verified), SUM(size),"
+                f" COUNT(size), SUM(CASE WHEN {is_in_period} THEN 0 ELSE size END) FROM objects INDEXED BY due",
+                values,
+            ).fetchone()
+        objects, verified, never, damaged, oldest, size, sized, left = row
+        average = (size or 0) / sized if sized else 0
+        return Coverage(
+            objects, verified or 0, never or 0, damaged or 0, oldest, int((left or 0) + (never or 0) * average)
+        )
+
+    def every(self) -> float | None:
+        """Return the mean number of seconds between the begins of the last runs; :data:`None` with only one."""
+        with self._lock, self._errors():
+            begun = [row[0] for row in self._execute("SELECT begun FROM runs ORDER BY number DESC LIMIT 8")]
+        return (begun[0] - begun[-1]) / (len(begun) - 1) if len(begun) > 1 and begun[0] > begun[-1] else None
+
+
+def _reason(error: sqlite3.DatabaseError) -> str:
+    """Return the reason of an error, and what to do."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "in use by another run; wait for it to finish"
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return f"damaged, or not the state of an audit ({error}); {_BEGIN_ANEW}"
+    if code == sqlite3.SQLITE_FULL:
+        return "no space left on the device"
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return "the file cannot be opened; choose a file in a directory that exists and can be written"
+    if code == sqlite3.SQLITE_READONLY:
+        return "the file cannot be written; correct its permissions, or choose another file"
+    return f"the state cannot be read or written ({error})"

@@ -1,0 +1,218 @@
+"""The verification of single objects for an audit, by the check of their store.
+
+Objects come from an iterator that may pause: it yields :data:`None` if no object is due at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from pressmark.errors import ObjectError, PressmarkError
+from pressmark.fixity.manifests import object_digest
+from pressmark.fixity.pool import hash_tasks
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.progress_event import EventListener
+from pressmark.reports import Problem, Report
+from pressmark.stores.audits.audit_state import KnownObject, Verification
+from pressmark.stores.exceptions import store_errors
+from pressmark.stores.objects import StoreObject
+from pressmark.stores.problems import problem
+from pressmark.stores.recheck import Item, RunningReport
+from pressmark.stores.walked_store import WalkedStore
+from pressmark.threads import Threads, require_use
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.check import Check, ObjectResult
+
+__all__ = ["Audited", "audit_ocfl", "audit_walked"]
+
+# Seconds for the objects of one call of a check: the longest time that a run lasts longer than it should.
+CALL = 2.0
+# Most objects of one call, and how many times more than those before.
+MOST, GROWTH = 4096, 8
+# Seconds to wait for objects that are still read, when their results are no longer needed.
+PATIENCE = 0.5
+
+Feed = Iterator[KnownObject | None]
+
+
+class Audited(NamedTuple):
+    """An object after its verification.
+
+    :ivar known: what the state has of it
+    :ivar result: :data:`None` if it no longer exists
+    """
+
+    known: KnownObject
+    result: Verification | None
+
+
+def _result(problems: Iterable[Problem]) -> str:
+    """Return the result of an object with these problems, as the state records it."""
+    return " ".join(sorted({one.kind for one in problems if one.severity == "error"})) or "ok"
+
+
+# --- storage roots ----------------------------------------------------------------------------------------------------
+
+
+def audit_ocfl(
+    check: Check,
+    results: list[ObjectResult],
+    exists: Callable[[bytes], bool],
+    feed: Feed,
+    how: str,
+    threads: int,
+    ignore: Sequence[str],
+    seconds_left: Callable[[], float],
+) -> Iterator[Audited | None]:
+    """Verify objects of an OCFL storage root, many in one call of its check; yield :data:`None` now and then.
+
+    :param results: to which the check appends the result of each object
+    :param exists: returns whether an object exists
+    """
+    count, is_ended = threads, False
+    while not is_ended:
+        pending: dict[str, KnownObject] = {}
+        is_ended = True
+        for one in feed:
+            if one is not None:
+                pending[decode_fs(one.path)] = one
+            if one is None or len(pending) >= count:
+                is_ended = False
+                break
+        if pending:
+            begin, number = monotonic(), len(pending)
+            check.check_objects(((one.path, one.inside) for one in pending.values()), True, threads, ignore)
+            for found in results:
+                result = Verification(found.id, found.bytes, how, _result(found.problems), found.digest)
+                yield Audited(pending.pop(found.path), result)
+            results.clear()
+            for one in pending.values():
+                # Removed since it was listed, or unreadable, which the check has reported.
+                yield Audited(one, Verification(one.id, 0, how, "unreadable") if exists(one.path) else None)
+            each = max(monotonic() - begin, 1e-6) / number
+            most = min(MOST, GROWTH * number, int(min(CALL, seconds_left()) / each))
+            count = max(threads, most)
+        yield None
+
+
+# --- other stores -----------------------------------------------------------------------------------------------------
+
+
+def audit_walked(
+    store: WalkedStore, feed: Feed, threads: int, run: RunningReport, ignore: Sequence[str]
+) -> Iterator[Audited | None]:
+    """Verify objects of another store, several at a time; yield :data:`None` now and then.
+
+    :param run: receives the problems, and the numbers of files and bytes
+    """
+    if store.bucket is not None:
+        from pressmark.buckets.requests import REQUESTS as threads  # most stores are on a disk
+
+    counts = run.report.counts
+    with Threads(threads, "pressmark-audit", patience=PATIENCE) as pool:
+        for found in pool.map(partial(_examined, store, ignore), feed):
+            if found is None:
+                yield None
+                continue
+            audited, items, report = found
+            for item in items:
+                run.add_item(item)
+            for name, number in report.counts.items():
+                counts[name] = counts.get(name, 0) + number
+            yield audited
+
+
+def _examined(
+    store: WalkedStore, ignore: Sequence[str], known: KnownObject | None
+) -> tuple[Audited, list[Item], Report] | None:
+    """Verify an object, and return it, its problems, and the numbers of files and bytes."""
+    if known is None:
+        return None
+    report = Report(counts={"files": 0, "bytes": 0})
+    items: list[Item] = []
+    walk = store.walk.with_options(ignore)
+    with store_errors(store.root):
+        there = walk.again(StoreObject(known.id, decode_fs(known.path), False, None, ()))
+    for record in walk.objects(on_problem=items.append, items=there):
+        items += store.examine(record, True, report, ignore)
+    if not items:
+        return Audited(known, None), [], report
+    records = [one for one in items if isinstance(one, StoreObject) and encode_fs(one.path) == known.path]
+    digest = written = None
+    if records and store.kind == "bags":
+        digest = _manifests_digest(store, records[0])
+    elif records:
+        digest, written = _read(store, records[0], items, report, known)
+    problems = [one for item in items for one in ((item,) if isinstance(item, Problem) else item.problems)]
+    identifier = records[0].id if records else known.id
+    result = Verification(identifier, report.counts["bytes"], "read", _result(problems), digest, written)
+    return Audited(known, result), items, report
+
+
+def _manifests_digest(store: WalkedStore, record: StoreObject) -> str | None:
+    """Return the digest of the manifests of a bag; :data:`None` if it is serialized, or cannot be read."""
+    import hashlib  # few runs need it
+
+    from pressmark.bagit import open as open_bag
+
+    if getattr(store.locate(record), "serialized", False):
+        return None
+    digests = {}
+    try:
+        bag = open_bag(f"{store.root.rstrip('/')}/{record.path}")
+        with bag.tag_files() as base:
+            for one in (*bag.manifests, *bag.tag_manifests):
+                with base.open(one.name) as file:
+                    digest = hashlib.sha512(usedforsecurity=False)
+                    while block := file.read(1 << 20):
+                        digest.update(block)
+                digests[decode_fs(one.name)] = digest.hexdigest()
+    except (PressmarkError, OSError):
+        return None
+    return object_digest(digests)
+
+
+def _read(
+    store: WalkedStore, record: StoreObject, items: list[Item], report: Report, known: KnownObject
+) -> tuple[str | None, str | None]:
+    """Read the files of an object without recorded digests; return a digest of them, and of the times when they were
+    written.
+
+    Its problems are added to ``items``: a file cannot be read, or the object differs from what the state knows,
+    although no file was written since.
+    """
+    digests: dict[str, str] = {}
+    written: dict[str, str] = {}
+    problems: list[Problem] = []
+    try:
+        found = store.locate(record)
+        files = dict(found.files())
+        tokens = getattr(found, "tokens", None)
+        progress = EventListener(lambda _event: require_use())
+        for name, outcome in hash_tasks(found._sources(files), ("sha512",), 1, progress):
+            if outcome.digests is None:
+                path = encode_fs(record.path) + b"/" + encode_fs(name)
+                problems.append(problem("unreadable", path, outcome.message))
+                continue
+            digests[name] = outcome.digests["sha512"]
+            written[name] = tokens[name] if tokens else f"{outcome.size} {outcome.mtime_ns}"
+            report.counts["files"] += 1
+            report.counts["bytes"] += outcome.size or 0
+        found.confirm()
+    except ObjectError as error:
+        if error.kind == "changed" or not any(one.severity == "error" for one in record.problems):
+            kind = "object-changing" if error.kind == "changed" else "unreadable"
+            problems.append(problem(kind, encode_fs(record.path), error.reason))
+        else:
+            return None, None  # the object is not what its store requires, which its record says
+    digest, times = object_digest(digests), object_digest(written)
+    if not problems and known.digest not in (None, digest) and known.written == times:
+        problems.append(problem("object-differs", encode_fs(record.path)))
+    # A check that looks at files has reported those that cannot be read.
+    reported = {(one.kind, one.path) for one in record.problems}
+    items += [one for one in problems if (one.kind, one.path) not in reported]
+    return (None, None) if problems else (digest, times)
