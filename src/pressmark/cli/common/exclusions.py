@@ -98,6 +98,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Excludes("--verify-again", "--ids --map", "--verify-again covers all objects"),
         Excludes("--verify-again", "--message --user --user-address", "nothing is written"),
     ),
+    "store audit": (*_SELECTION, Requires("--null", "--from")),
     "store check": (
         *_BY_WORKERS,
         _ONE_THREAD,

@@ -38,7 +38,8 @@ HEADINGS = {
     "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
     "Object storage": "endpoint s3-profile region claims single-writer",
     "Performance": "threads read workers dask",
-    "Run and resume": "dry-run alone ledger work resume catch-up max-errors temporary progress",
+    "Run and resume": "state older-than for max-bytes max-objects dry-run alone ledger work resume catch-up max-errors"
+    " temporary progress",
 }
 _HEADING = {f"--{option}": heading for heading, options in HEADINGS.items() for option in options.split()}
 _PAGE = "pressmark.page"

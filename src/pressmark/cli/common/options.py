@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -27,6 +28,8 @@ __all__ = [
     "PROGRESS",
     "READ",
     "THREADS",
+    "ByteSize",
+    "Duration",
     "Seconds",
     "WholeNumber",
     "check_globs",
@@ -72,6 +75,52 @@ class Seconds(click.FloatRange):
             return super().convert(value, param, ctx)
         except click.BadParameter:
             self.fail(f"{value!r} is not a number of seconds above 0, at most {self.max:g}", param, ctx)
+
+
+class Duration(click.types.FloatParamType):
+    """A number of seconds, with a unit, such as ``90m`` or ``6h``."""
+
+    name = "duration"
+    units: Mapping[str, float] = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number of seconds."""
+        number = _quantity(value, self.units)
+        if number is None:
+            self.fail(
+                f"{value!r} is not a duration; specify a number with a unit (s, m, h, d, w), such as 6h", param, ctx
+            )
+        return number
+
+
+class ByteSize(click.types.IntParamType):
+    """A number of bytes, which may have a unit, such as ``2T`` or ``500GiB``."""
+
+    name = "size"
+    units: Mapping[str, float] = {
+        **{letter: 1000**power for power, letter in enumerate("KMGTP", 1)},
+        **{f"{letter}i": 1024**power for power, letter in enumerate("KMGTP", 1)},
+        "": 1,
+    }
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number of bytes."""
+        number = _quantity(value, self.units) if isinstance(value, str) else value
+        if number is None:
+            number = _quantity(value.removesuffix("B"), self.units)
+        if number is None:
+            self.fail(f"{value!r} is not a size; specify a number of bytes, or with a unit, such as 2T", param, ctx)
+        return int(number)
+
+
+def _quantity(value: Any, units: Mapping[str, float]) -> float | None:
+    """Return the value of a number with a unit; :data:`None` if it is something else."""
+    if not isinstance(value, str):
+        return float(value)
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)", value)
+    if found is None or found[2] not in units:
+        return 0.0 if value == "0" else None
+    return float(found[1]) * units[found[2]]
 
 
 def digests_option(meaning: str) -> Callable[[Function], Function]:

@@ -12,6 +12,7 @@ COMMANDS = {
     "init": "pressmark.cli.store.init:init_command",
     "ls": "pressmark.cli.store.ls:ls_command",
     "check": "pressmark.cli.store.check:check_command",
+    "audit": "pressmark.cli.store.audit:audit_command",
     "repair": "pressmark.cli.store.repair:repair_command",
     "put": "pressmark.cli.store.put:put_command",
     "update": "pressmark.cli.store.update:update_command",

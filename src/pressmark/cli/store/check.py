@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
     from pressmark.tabular.formats import Crlf
 
-__all__ = ["check_command", "verdict"]
+__all__ = ["check_command", "verdict", "what_to_do"]
 
 # Damaged or lost files, of OCFL objects and of bags.
 _DAMAGED = frozenset({"content-mismatch", "content-missing", "checksum-mismatch", "file-missing"})
@@ -175,11 +175,11 @@ def check_command(
     text = verdict(report, unread=unread, noun="selected object" if selected else "object")
     output.tell(f"{os.fsdecode(path)}: {text}", failed=not report.ok)
     if not report.ok and not as_json:
-        say(f"what to do: {_what_to_do(report, path)}")
+        say(f"what to do: {what_to_do(report, path)}")
     return 0 if report.ok else Failure.exit_code
 
 
-def _what_to_do(report: Report, path: bytes) -> str:
+def what_to_do(report: Report, path: bytes) -> str:
     """Return one line about the most frequent kind of error: the command that repairs it, or what else to do."""
     import shlex  # most stores have no errors
 

@@ -1,7 +1,8 @@
 """One run of an audit: verify the objects of a store that were verified longest ago, until the run is over.
 
-A thread lists the store when a round begins, or if that was not done for a day, and adds objects to the state. Meanwhile, the objects that are
-due are verified by the check of the store, and each result is recorded at once. So a run can end at any moment.
+A thread lists the store when a round begins, or if that was not done for a day, and adds objects to the state.
+Meanwhile, the objects that are due are verified by the check of the store, and each result is recorded at once. So a
+run can end at any moment.
 """
 
 from __future__ import annotations
