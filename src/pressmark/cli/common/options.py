@@ -81,15 +81,13 @@ class Duration(click.types.FloatParamType):
     """A number of seconds, with a unit, such as ``90m`` or ``6h``."""
 
     name = "duration"
-    units: Mapping[str, float] = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number of seconds."""
-        number = _quantity(value, self.units)
-        if number is None:
-            self.fail(
-                f"{value!r} is not a duration; specify a number with a unit (s, m, h, d, w), such as 6h", param, ctx
-            )
+        number = 0.0 if value == "0" else _quantity(value, {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800})
+        if number is None or number > 1e11:  # 3,000 years
+            what = "is not a duration; specify a number with a unit (s, m, h, d, w), such as 6h"
+            self.fail(f"{value!r} {what}", param, ctx)
         return number
 
 
@@ -97,30 +95,24 @@ class ByteSize(click.types.IntParamType):
     """A number of bytes, which may have a unit, such as ``2T`` or ``500GiB``."""
 
     name = "size"
-    units: Mapping[str, float] = {
-        **{letter: 1000**power for power, letter in enumerate("KMGTP", 1)},
-        **{f"{letter}i": 1024**power for power, letter in enumerate("KMGTP", 1)},
-        "": 1,
-    }
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number of bytes."""
-        number = _quantity(value, self.units) if isinstance(value, str) else value
-        if number is None:
-            number = _quantity(value.removesuffix("B"), self.units)
+        units = {"": 1, "B": 1}
+        for power, letter in enumerate("KMGTP", 1):
+            units.update({f"{letter}{end}": 1000**power for end in ("", "B")})
+            units.update({f"{letter}i{end}": 1024**power for end in ("", "B")})
+        number = _quantity(value, units)
         if number is None:
             self.fail(f"{value!r} is not a size; specify a number of bytes, or with a unit, such as 2T", param, ctx)
         return int(number)
 
 
-def _quantity(value: Any, units: Mapping[str, float]) -> float | None:
+def _quantity(value: str, units: Mapping[str, int]) -> float | None:
     """Return the value of a number with a unit; :data:`None` if it is something else."""
-    if not isinstance(value, str):
-        return float(value)
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)", value)
-    if found is None or found[2] not in units:
-        return 0.0 if value == "0" else None
-    return float(found[1]) * units[found[2]]
+    found = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,12})?) ?([A-Za-z]*)", value)
+    unit = None if found is None else units.get(found[2])
+    return None if found is None or unit is None else float(found[1]) * unit
 
 
 def digests_option(meaning: str) -> Callable[[Function], Function]:
