@@ -200,7 +200,7 @@ class _Run:
         self._found: Queue[Problem | KnownObject] = Queue(WAITING)
         self._listing: Future[None] | None = None
         self._is_new_named = state.listed is not None
-        # Sizes of objects that are being verified, as far as the state knows them.
+        # The size of the objects that are being verified; if the state does not know one, the average.
         self._ahead = 0
         self._given = 0
 
@@ -296,6 +296,8 @@ class _Run:
         for one in found:
             if self._is_over():
                 return
+            if one.size is None:
+                one = one._replace(size=self._state.bytes // max(1, self._state.objects))
             self._given += 1
             self._ahead += one.size or 0
             yield one
@@ -335,8 +337,8 @@ class _Run:
         self._running.add([problem(f"object-{what}", known.path, text)])
 
     def _report_vanished(self, known: KnownObject) -> None:
-        self._name("vanished", known)
-        self._state.remove(known)
+        if self._state.remove(known):  # the listing and the check may both miss it
+            self._name("vanished", known)
 
     # --- the listing ----------------------------------------------------------------------------------------------
 

@@ -35,7 +35,8 @@ _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value);
 CREATE TABLE rounds (number INTEGER PRIMARY KEY, turn INTEGER NOT NULL, begun INTEGER NOT NULL, ended INTEGER);
 CREATE TABLE runs (number INTEGER PRIMARY KEY, round INTEGER NOT NULL, begun INTEGER NOT NULL, ended INTEGER NOT NULL,
-    seconds REAL NOT NULL, objects INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL);
+    seconds REAL NOT NULL, objects INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL,
+    again INTEGER NOT NULL);
 CREATE TABLE objects (number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, inside TEXT, id TEXT,
     first_seen INTEGER NOT NULL, turn INTEGER NOT NULL DEFAULT 0, verified INTEGER, size INTEGER, how TEXT, result TEXT,
     digest TEXT, written TEXT);
@@ -145,7 +146,7 @@ class AuditState:
         self._lock = RLock()
         self._next_commit = monotonic() + COMMIT_EVERY
         self._begun, self._begin = int(time()), monotonic()
-        self.objects = self.bytes = self.errors = 0
+        self.objects = self.bytes = self.errors = self._again = 0
         self.listed: int | None = None
         if os.path.exists(path) and not os.path.isfile(path):
             raise AuditError(self._path, "not a regular file; choose another file for the state")
@@ -236,9 +237,11 @@ class AuditState:
             self._execute("DELETE FROM reported")
             self.round, self._round_turn = self.round + 1, self._turn
         self._start: int = self._turn
+        last = self._execute("SELECT objects, again FROM runs ORDER BY number DESC LIMIT 1").fetchone()
+        self._is_again_first = last is None or last[0] == 0 or last[0] > last[1]
         row = [self.round, self._begun, self._begun]
-        self._run = self._execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, 0, 0, 0, 0)", row).lastrowid
-        self._last_retry, self._last_new, self._last_old = -self._start - 1, 0, 0
+        self._run = self._execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, 0, 0, 0, 0, 0)", row).lastrowid
+        self._last_again, self._last_new, self._last_old = -self._start - 1, 0, 0
         # A bit for each number of an object that was seen in this run.
         self._seen = bytearray(self._next // 8 + 1)
 
@@ -253,9 +256,11 @@ class AuditState:
         with self._lock, self._errors():
             if soon and monotonic() < self._next_commit:
                 return
-            ended = [int(time()), monotonic() - self._begin, self.objects, self.bytes, self.errors, self._run]
+            counts = [self.objects, self.bytes, self.errors, self._again]
             self._execute(
-                "UPDATE runs SET ended = ?, seconds = ?, objects = ?, bytes = ?, errors = ? WHERE number = ?", ended
+                "UPDATE runs SET ended = ?, seconds = ?, objects = ?, bytes = ?, errors = ?, again = ?"
+                " WHERE number = ?",
+                [int(time()), monotonic() - self._begin, *counts, self._run],
             )
             self._execute("COMMIT")
             self._execute("BEGIN")
@@ -328,10 +333,10 @@ class AuditState:
             self.listed = int(time())
             self._set(listed=self.listed)
 
-    def remove(self, one: KnownObject) -> None:
-        """Remove an object that no longer exists."""
+    def remove(self, one: KnownObject) -> bool:
+        """Remove an object that no longer exists, and return whether the state had it."""
         with self._lock, self._errors():
-            self._execute("DELETE FROM objects WHERE number = ?", [one.number])
+            return bool(self._execute("DELETE FROM objects WHERE number = ?", [one.number]).rowcount)
 
     def is_first(self, problem: str) -> bool:
         """Return whether a problem outside of objects is not yet recorded as reported in this round; record it."""
@@ -344,16 +349,19 @@ class AuditState:
     def due(self, count: int, before: int | None) -> list[KnownObject]:
         """Return the next objects that are due in this run, in their order.
 
-        Those that were damaged are among them from the first call on, but do not keep the others from their turn.
+        Those that had errors come first, one before each three others, or after them if the last run verified no
+        others: they must not keep the others from their turn, however many or large they are.
 
         :param count: maximum number of objects
         :param before: only those that were verified before this time, in seconds since 1970; :data:`None` for those
             that were not verified in this round
         """
         with self._lock, self._errors():
-            found = self._rows("turn > ? AND turn < 0 ORDER BY turn", [self._last_retry], max(1, count // 4))
-            if found:
-                self._last_retry = found[-1].turn
+            again = self._rows("turn > ? AND turn < 0 ORDER BY turn", [self._last_again], max(1, count // 4))
+            if again:
+                self._last_again = again[-1].turn
+            count -= len(again)
+            found: list[KnownObject] = []
             # Objects that were never verified have neither time nor size: in the index, they have the order of numbers.
             where = "turn = 0 AND verified IS NULL AND size IS NULL AND number > ? ORDER BY number"
             if len(found) < count:
@@ -363,6 +371,8 @@ class AuditState:
                 found += new
             if len(found) < count:
                 found += self._old(count - len(found), before)
+        for number, one in enumerate(again):
+            found.insert(4 * number + (0 if self._is_again_first else 3), one)
         return found
 
     def _old(self, count: int, before: int | None) -> list[KnownObject]:
@@ -398,6 +408,7 @@ class AuditState:
             self.objects += 1
             self.bytes += result.size
             self.errors += not is_ok
+            self._again += one.turn < 0
             self._execute(
                 "UPDATE objects SET turn = ?, verified = ?, id = COALESCE(?, id), size = ?, how = ?, result = ?,"
                 " digest = COALESCE(?, digest), written = COALESCE(?, written) WHERE number = ?",
