@@ -16,15 +16,19 @@ from pressmark.errors import ObjectError
 from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.root import OcflRoot
 
-from .killed_writers import ROOT, USER, check_killed_writers, errors
+from .killed_writers import IDS, ROOT, USER, check_killed_writers, errors
 
 
 def test_killed_writers(folder: Path, request: pytest.FixtureRequest) -> None:
     """Killed writers lose no update, and leave a valid root."""
     kills = 60 if request.config.getoption("--long") else 6
     check_killed_writers(folder, 5, kills, (0.5, 1.5), claims=False)
+    validated_by_ocfl_py(folder / "root")
+
+
+def validated_by_ocfl_py(root: Path) -> None:
     ocfl = pytest.importorskip("ocfl")
-    assert ocfl.StorageRoot(root=str(folder / "root")).validate(log_warnings=False)
+    assert ocfl.StorageRoot(root=str(root)).validate(log_warnings=False)
 
 
 def test_versions_without_content(folder: Path) -> None:

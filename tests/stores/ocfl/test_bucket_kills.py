@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pressmark.buckets import upload
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.stores.ocfl.remote import preparing, remote_changes
+from pressmark.stores.ocfl.root import OcflRoot
 from support.careless_bucket import CarelessBucket
 
 from .bucket_changes import (

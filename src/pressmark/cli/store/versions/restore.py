@@ -13,7 +13,6 @@ from pressmark.cli.store.options import (
     JSON,
     STORE,
     Provenance,
-    by_path,
     check_version,
     creation_date,
     ocfl_root,
@@ -25,6 +24,7 @@ from pressmark.cli.store.options import (
 )
 from pressmark.cli.store.put import one_object, store_objects
 from pressmark.stores import StoreObject
+from pressmark.stores.selection import by_path
 
 __all__ = ["restore_command"]
 
