@@ -46,7 +46,7 @@ def agreed(
     result: T,
     again: Callable[[], T],
     is_fine: Callable[[T], bool],
-    folder: bytes,
+    folder: bytes | None,
     *,
     is_same: Callable[[T, T], bool] = operator.eq,
 ) -> tuple[T, bool]:
@@ -54,13 +54,14 @@ def agreed(
 
     :param result: the first result
     :param again: repeats the check, and returns its result
-    :param folder: the work directory of the runs that may be changing the object
+    :param folder: the work directory of the runs that may be changing the object, if they have one
     :return: the last result, and False if no two results agree
     """
     for _ in range(LOOKS):
         if is_fine(result):
             return result, True
-        await_turn(folder)
+        if folder is not None:
+            await_turn(folder)
         before, result = result, again()
         if is_same(before, result):
             return result, True

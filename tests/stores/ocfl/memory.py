@@ -100,6 +100,7 @@ class MemoryStorage:
     walkers = 64
     has_links = True
     first = 100
+    work_directory = None
 
     def __init__(self, files: Files | None = None, inside: bytes = b"") -> None:
         self.files = files or Files()

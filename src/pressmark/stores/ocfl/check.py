@@ -126,18 +126,21 @@ def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
     :raises OSError: the root cannot be read
     """
     overruled = {"layout-unknown", "layout-missing"} if layout_is_given else set()
-    root, staging = storage.path(b""), storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
+    root, staging = storage.path(b""), storage.work_directory
 
     def look() -> list[Problem]:
         return [one for one in read_root(storage).problems if one.kind not in overruled]
 
-    left = [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in abandoned(staging)]
+    paths = () if staging is None else abandoned(staging)
+    left = [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in paths]
     # A run that begins or ends creates or removes the extensions directory.
     return agreed(look(), look, lambda found: all(one.kind != "directory-empty" for one in found), staging)[0] + left
 
 
 def extension_problems(storage: Storage) -> Iterator[Problem]:
-    """Yield the problem of everything that cannot be read in the directories of a root's extensions."""
+    """Yield the problem of everything that cannot be read in the directories of a root's extensions on a disk."""
+    if storage.work_directory is None:
+        return
     for found in find_unreadable(
         storage.path(EXTENSIONS), EXTENSIONS, links="skip", ignored=decode_fs(WORK_DIRECTORY).__eq__
     ):
@@ -201,7 +204,6 @@ class Check:
         self._on_event = on_event
         self._on_object = on_object
         self._report = Report()
-        self._work_directory = self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
         self._ignored = ignored(())
         self._reads_content = False
         self._objects = self._files = self._bytes = 0
@@ -348,7 +350,7 @@ class Check:
             return is_whole and one is not None and other is not None and set(one.problems) == set(other.problems)
 
         try:
-            checked, is_agreed = agreed(first, again, _is_fine, self._work_directory, is_same=is_same)
+            checked, is_agreed = agreed(first, again, _is_fine, self._storage.work_directory, is_same=is_same)
         except OSError as error:
             unreadable = problem("unreadable", tree.path, error.strerror or str(error))
             return Checked(tree.path, tree.inside, None, [unreadable], (), None)
@@ -371,7 +373,7 @@ class Check:
         def is_fine(now: _Open) -> bool:
             return not now.has_content_errors or not self._is_changed(now.item)
 
-        found, is_agreed = agreed(one, again, is_fine, self._work_directory, is_same=lambda _one, _other: False)
+        found, is_agreed = agreed(one, again, is_fine, self._storage.work_directory, is_same=lambda _one, _other: False)
         if not is_agreed and isinstance(found.item, Checked):
             found.item.problems[:] = [problem("object-changing", path)]
         return found

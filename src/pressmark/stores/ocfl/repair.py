@@ -46,7 +46,6 @@ from pressmark.stores.ocfl.declarations import (
     OBJECT,
     ROOT,
     VERSIONS,
-    WORK_DIRECTORY,
     NotJsonError,
     declaration,
     declaration_of,
@@ -194,7 +193,8 @@ class _Repair:
         """
         if self._store.is_undeclared:
             self._declare_root()
-        self._run.clear(self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY), self._store.changes())
+        if self._storage.work_directory is not None:
+            self._run.clear(self._storage.work_directory, self._store.changes())
         for path in () if self._run.dry_run else self._storage.leftovers():
             if self._run.changes.clear(path):
                 self._run.note([RepairStep.of("remove", path)], "leftover", path)

@@ -55,6 +55,10 @@ class Storage(Reader, Protocol):
     first: int
     has_links: bool
 
+    @property
+    def work_directory(self) -> bytes | None:
+        """The path of the directory where runs on this machine prepare changes; :data:`None` in object storage."""
+
     def below(self, path: bytes) -> Storage:
         """Return the storage of one directory."""
 

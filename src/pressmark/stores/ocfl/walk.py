@@ -24,7 +24,6 @@ from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
     MUTABLE_HEAD,
     OBJECT,
-    WORK_DIRECTORY,
     has_mutable_head,
     is_object_directory,
     is_object_name,
@@ -128,7 +127,6 @@ class Walk(Generic[T]):
         self._threads = min(threads, storage.walkers)
         self._clashes = clashes
         self._ignored = ignored(ignore)
-        self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def __iter__(self) -> Iterator[T | Problem]:
         """Yield the results of objects, and problems outside of objects."""
@@ -286,7 +284,7 @@ class Walk(Generic[T]):
         def is_same(one: object, other: object) -> bool:
             return one == other or (isinstance(one, FileNotFoundError) and isinstance(other, FileNotFoundError))
 
-        found = agreed(look(), look, is_fine, self._work_directory, is_same=is_same)[0]
+        found = agreed(look(), look, is_fine, self._storage.work_directory, is_same=is_same)[0]
         if isinstance(found, FileNotFoundError):
             raise found
         return found

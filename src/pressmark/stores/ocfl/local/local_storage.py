@@ -15,6 +15,7 @@ from pressmark.fs import durable
 from pressmark.fs.beneath import open_beneath, read_all, real_path, require_regular
 from pressmark.fs.names import NAME_MAX, PATH_MAX, first_link, is_absent, too_long
 from pressmark.fs.trees import DirectoryEntry, Wanted, scan
+from pressmark.stores.ocfl.declarations import EXTENSIONS, WORK_DIRECTORY
 from pressmark.stores.ocfl.storage import HEAD, UNLIMITED, Reads
 from pressmark.stores.placement import FIRST, first_directories
 from pressmark.threads import MOST, require_use
@@ -53,6 +54,10 @@ class LocalStorage:
         self._inside = os.path.join(path, b"")
         self._root = os.path.join(base, path) if path else base
         self._prefix = os.path.join(self._root, b"")
+
+    @property
+    def work_directory(self) -> bytes:
+        return self.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def below(self, path: bytes) -> LocalStorage:
         return LocalStorage(os.path.abspath(self._base), self._inside + path)

@@ -61,6 +61,7 @@ class RemoteStorage:
     # Each costs a request.
     first = 16
     has_links = False
+    work_directory = None
 
     def __init__(
         self,
