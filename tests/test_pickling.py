@@ -33,7 +33,8 @@ PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 NOT_DATA = {
     *("ArrowArrayExportable", "ArrowSchemaExportable", "ArrowStreamExportable", "ErrorList", "PackedColumn"),
     *("Archive", "BagFolder", "ChunkBuilder", "Content", "Digest", "Ingest", "Ledger", "ManifestCheck", "PathIndex"),
-    *("PathLengths", "PairtreeStore", "OcflRoot", "Store", "StoredObject", "VitroStore", "WorkFolder"),
+    *("PathLengths", "PairtreeStore", "OcflRoot", "Store", "StoreComparison", "StoredObject", "VitroStore"),
+    "WorkFolder",
     *("Check", "DaskClient", "Job", "Layout", "Progress"),
 }
 # Data that is neither a dataclass nor a named tuple.

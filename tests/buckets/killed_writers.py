@@ -51,6 +51,9 @@ def check_killed_writers(folder: Path, count: int, kills: int, pauses: tuple[flo
             return subprocess.Popen(command, stdout=output, stderr=output)
 
     writers = [start(writer) for writer in range(count)]
+    end = time.monotonic() + 120
+    while not any(b"done" in output.read_bytes() for output in outputs) and time.monotonic() < end:
+        time.sleep(0.1)  # on a slow machine, all would be killed before their first update
     for _ in range(kills):
         time.sleep(random.uniform(*pauses))
         chosen = random.randrange(count)
