@@ -17,6 +17,7 @@ FLAGS = {
     "new_ids": "--map",
     "null": "-0",
     "result": "--as",
+    "tag_files": "--tag-file",
 }
 
 # The options whose value may be left out: it is joined to the flag.

@@ -11,6 +11,7 @@ from pressmark import bagit
 from pressmark.buckets import address
 from pressmark.buckets.bucket import ANY
 from pressmark.buckets.s3 import S3Bucket
+from pressmark.errors import BagError
 from pressmark.stores import BagFolder
 
 from .proxy import HALF, Fault, Proxy, Request
@@ -57,6 +58,28 @@ def test_on_a_server(s3: S3Bucket, files: Path, tmp_path: Path, monkeypatch: pyt
     assert folder.get("tree").read_bytes("39 ü+&.txt") == b"39\n"
     s3.put(b"shelf/tree/data/large", b"damaged", over=ANY)
     assert {one.kind for one in bagit.validate(f"{s3.url}/shelf/tree").errors} == {"checksum-mismatch", "oxum-mismatch"}
+
+
+PROFILE = b"""{
+  "BagIt-Profile-Info": {"BagIt-Profile-Identifier": "https://example.org/p.json", "Source-Organization": "x",
+                         "External-Description": "x", "Version": "1"},
+  "Bag-Info": {"Contact-Name": {"required": true}}, "Manifests-Required": ["sha256"], "Accept-BagIt-Version": ["0.97"]
+}"""
+
+
+def test_by_a_profile(s3: S3Bucket, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bag that is created for a profile conforms to it, as keys and as an archive."""
+    lead_to(s3, monkeypatch)
+    profile = bagit.Profile.from_json(PROFILE)
+    with pytest.raises(BagError, match="lacks Contact-Name"):
+        bagit.create(files, f"{s3.url}/shelf/tree", profile=profile)
+    assert not s3.list(b"shelf/").keys
+    bagit.create(files, f"{s3.url}/shelf/tree", {"Contact-Name": "Ada"}, profile=profile)
+    bagit.create_archive(files, f"{s3.url}/shelf/packed.zip", {"Contact-Name": "Ada"}, profile=profile)
+    for name in ("tree", "packed.zip"):
+        bag = bagit.open(f"{s3.url}/shelf/{name}")
+        assert (bag.version, bag.algorithms) == ((0, 97), ("sha256",))
+        assert bag.validate(profile=profile).problems == []
 
 
 @pytest.mark.parametrize("source", ["tree", *ENDINGS])

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.bagit.bag_directory import BagDirectory, BagFiles, BaseDirectory
-from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing
+from pressmark.bagit.bag_tags import BagTags, new_manifests, open_listing
 from pressmark.bagit.changes import with_stages
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import KEEP
@@ -58,16 +58,11 @@ class Bag(BagTags):
         super().__init__(*cast("tuple[Any, ...]", content))
 
     @classmethod
-    def of_new(cls, path: bytes, algorithms: Iterable[str], info: BagInfo) -> Bag:
+    def of_new(cls, path: bytes, options: CreateOptions, info: BagInfo) -> Bag:
         """Return a bag that was just created, as :meth:`open` would."""
         from pressmark.bagit.bagit_txt import Declaration
-        from pressmark.bagit.manifest_format import manifest_name
 
-        manifests, tag_manifests = (
-            tuple(sorted([ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms]))
-            for tag in (False, True)
-        )
-        return cls(path, Declaration(), info, manifests, tag_manifests)
+        return cls(path, Declaration(options.version), info, *new_manifests(options.algorithms))
 
     @classmethod
     def open(cls, path: Path) -> Bag:
@@ -284,9 +279,10 @@ def make_bag(
     directory: Path,
     info: Elements | None = None,
     *,
-    algorithms: Iterable[str] | str = ("sha512",),
+    algorithms: Iterable[str] | str | None = None,
     links: str = "refuse",
     tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    profile: Profile | None = None,
     nested: bool = False,
     exclude: Sequence[str] | str = (),
     delete_excluded: bool = False,
@@ -305,9 +301,13 @@ def make_bag(
     :param info: elements of bag-info.txt, in this order: a mapping of labels to values, or pairs. A value is a ``str``,
         or a list of ``str`` for a repeated label; an empty list adds no element. Bagging-Date, Bag-Size and
         Bag-Software-Agent are added if missing; Payload-Oxum is always computed
-    :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each
+    :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each. :data:`None` for
+        those that the profile requires, or SHA-512
     :param links: ``refuse`` symbolic links, or ``follow`` those inside the directory, which stay links
     :param tag_files: additional tag files: a mapping from paths in the bag to files, or files that keep their names
+    :param profile: create a bag that conforms to this profile. Elements of ``info`` that it requires or recommends and
+        that have one allowed value are added, as is its identifier; a tag file that it requires in a directory is added
+        there. The version of the bag is 1.0, or the latest one that it accepts
     :param nested: accept a directory that is already a bag
     :param exclude: globs of the names of files and directories, such as ``.DS_Store``, that do not belong in the bag;
         they are refused unless ``delete_excluded``
@@ -329,6 +329,7 @@ def make_bag(
     options = CreateOptions.from_arguments(
         algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded
     )
+    options = _fitted(options, profile, None, algorithms)
     path = os.fsencode(directory)
     return _opened(path, options, create_in_place(path, options, nested, ledger, with_stages(progress)))
 
@@ -338,10 +339,11 @@ def create(
     destination: Path,
     info: Elements | None = None,
     *,
-    algorithms: Iterable[str] | str = ("sha512",),
+    algorithms: Iterable[str] | str | None = None,
     copy_mode: str = "copy",
     links: str = "refuse",
     tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    profile: Profile | None = None,
     nested: bool = False,
     exclude: Sequence[str] | str = (),
     date: datetime.date | None = None,
@@ -373,6 +375,7 @@ def create(
         raise ValueError(f"copy_mode={copy_mode!r}: expected {', '.join(MODES)}")
     options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
     path = _new_directory(destination, "use create_archive")
+    options = _fitted(options, profile, path, algorithms)
     sources, several = _sources(source)
     if is_address(path):
         from pressmark.bagit.remote.create_in_bucket import create_in_bucket  # most bags are local
@@ -389,9 +392,10 @@ def create_archive(
     destination: Path,
     info: Elements | None = None,
     *,
-    algorithms: Iterable[str] | str = ("sha512",),
+    algorithms: Iterable[str] | str | None = None,
     links: str = "refuse",
     tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    profile: Profile | None = None,
     nested: bool = False,
     exclude: Sequence[str] | str = (),
     date: datetime.date | None = None,
@@ -413,6 +417,7 @@ def create_archive(
     path = os.fsencode(destination)
     if archive_ending(path) is None:
         raise ValueError("destination: not the name of an archive; use create for a directory")
+    options = _fitted(options, profile, path, algorithms)
     sources, several = _sources(source)
     return _opened(path, options, create_in_archive(sources, several, path, options, nested, with_stages(progress)))
 
@@ -423,9 +428,10 @@ def create_holey(
     url: str,
     info: Elements | None = None,
     *,
-    algorithms: Iterable[str] | str = ("sha512",),
+    algorithms: Iterable[str] | str | None = None,
     links: str = "refuse",
     tag_files: Mapping[str, Path] | Iterable[Path] = (),
+    profile: Profile | None = None,
     nested: bool = False,
     exclude: Sequence[str] | str = (),
     date: datetime.date | None = None,
@@ -451,6 +457,7 @@ def create_holey(
         algorithms, info, links, tag_files, threads, read, date, exclude, fetch_base=url
     )
     path = _new_directory(destination, "a holey bag is a directory")
+    options = _fitted(options, profile, path, algorithms)
     sources, several = _sources(source)
     new = create_elsewhere(sources, several, path, options, "copy", nested, with_stages(progress))
     return _opened(path, options, new)
@@ -495,6 +502,19 @@ def create_from_lists(
     return Bag.open(path)
 
 
+def _fitted(
+    options: CreateOptions, profile: Profile | None, destination: bytes | None, algorithms: object
+) -> CreateOptions:
+    """Return the options of a bag that conforms to a profile, if there is one."""
+    if profile is None:
+        return options
+    from pressmark.bagit.writing.profile_options import fit_profile, profile_algorithms  # few bags have a profile
+
+    if algorithms is None:
+        options = options._replace(algorithms=profile_algorithms(profile))
+    return fit_profile(options, profile, destination)
+
+
 def _sources(source: Path | Iterable[Path]) -> tuple[list[bytes], bool]:
     """Return the paths of a source, and whether it is a list of files and directories."""
     if isinstance(source, str | bytes | os.PathLike):
@@ -518,7 +538,7 @@ def _opened(path: bytes, options: CreateOptions, info: BagInfo | None) -> Bag:
 
     :param info: its elements; :data:`None` to read them from the bag
     """
-    return Bag.open(path) if info is None else Bag.of_new(path, options.algorithms, info)
+    return Bag.open(path) if info is None else Bag.of_new(path, options, info)
 
 
 def update(

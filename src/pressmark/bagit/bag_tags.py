@@ -15,7 +15,14 @@ from pressmark.bagit import bag_info, bagit_txt
 from pressmark.bagit.bag_directory import BagDirectory, BagFiles, BaseDirectory, open_tag_file
 from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
-from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, official_name, split_manifest_name
+from pressmark.bagit.manifest_format import (
+    REGISTERED,
+    bag_name,
+    is_normalized,
+    manifest_name,
+    official_name,
+    split_manifest_name,
+)
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import BagError
@@ -30,6 +37,7 @@ __all__ = [
     "ManifestFile",
     "is_described",
     "missing_problem",
+    "new_manifests",
     "open_listing",
     "read_tag_files",
 ]
@@ -53,6 +61,15 @@ class ManifestFile(NamedTuple):
     name: bytes
     algorithm: str
     known: bool = True
+
+
+def new_manifests(algorithms: Iterable[str]) -> tuple[tuple[ManifestFile, ...], tuple[ManifestFile, ...]]:
+    """Return the payload manifests and the tag manifests of a new bag."""
+    manifests, tag_manifests = (
+        tuple(sorted([ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms]))
+        for tag in (False, True)
+    )
+    return manifests, tag_manifests
 
 
 def missing_problem(path: bytes, manifests: Iterable[ManifestFile], digests: Container[str]) -> Problem:

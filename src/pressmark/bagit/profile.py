@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any, NoReturn
@@ -80,6 +80,7 @@ _SAME_TYPES = (
     {"application/zstd", "application/x-zstd-compressed-tar"},
 )
 _VERSION = re.compile(r"[0-9]+\.[0-9]+")
+_KindOf = Callable[[bytes], str]
 # Tag files with their own sections, or that always exist.
 _DESCRIBED = re.compile(rb"bagit\.txt|bag-info\.txt|fetch\.txt|(?:tag)?manifest-[^/]*\.txt", re.DOTALL)
 
@@ -225,7 +226,48 @@ class Profile:
                 found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of kind {kind}"))
         return found
 
+    def check_new(
+        self, bag: BagTags, tag_files: Collection[bytes], serialization: str | None = None
+    ) -> Iterator[Problem]:
+        """Yield the violations of the profile in a bag that is being created, except those of its payload.
+
+        :param bag: its tag files as they will be
+        :param tag_files: paths of all its tag files
+        """
+        yield from self._check_tags(bag, _kinds_of(tag_files), serialization)
+        yield from self._check_files((path, 0) for path in tag_files)
+
+    def check_payload(self, files: Iterable[tuple[bytes, int]]) -> Iterator[Problem]:
+        """Yield the violations of the profile in the payload of a bag that is being created.
+
+        :param files: path in the bag and size of each payload file; not read if the profile allows any payload
+        """
+        required = list(map(os.fsencode, self.payload_files_required or ()))
+        if not (required or self.payload_files_allowed is not None or self.data_empty):
+            return
+        found: set[bytes] = set()
+
+        def noted() -> Iterator[tuple[bytes, int]]:
+            for path, size in files:
+                found.update(one for one in required if path == one or (one[-1:] == b"/" and path.startswith(one)))
+                yield path, size
+
+        yield from self._check_files(noted())
+        yield from _check_required(_kinds_of(found), "profile-payload-file-missing", self.payload_files_required)
+
     def _problems(self, bag: BagTags, base: BagFiles, serialization: str | None) -> Iterator[Problem]:
+        def kind_of(path: bytes) -> str:
+            return base.resolve(path).kind
+
+        yield from self._check_tags(bag, kind_of, serialization)
+        yield from _check_required(kind_of, "profile-payload-file-missing", self.payload_files_required)
+        yield from self._check_files((found.path, found.size) for found in walk(base) if found.kind == "file")
+
+    def _check_tags(self, bag: BagTags, kind_of: _KindOf, serialization: str | None) -> Iterator[Problem]:
+        """Check everything except the payload and the names of tag files.
+
+        :param kind_of: returns the kind of the file at a path in the bag
+        """
         for name in self.unknown:
             yield problem("profile-unknown", b"", f"profile contains {name}, which the specification does not define")
         # Fundamental violations first.
@@ -238,10 +280,8 @@ class Profile:
         yield from _check_manifests(
             bag.tag_manifests, b"tagmanifest", self.tag_manifests_required, self.tag_manifests_allowed
         )
-        yield from self._check_fetch(base)
-        yield from _check_required(base, "profile-tag-file-missing", self.tag_files_required)
-        yield from _check_required(base, "profile-payload-file-missing", self.payload_files_required)
-        yield from self._check_files(base)
+        yield from self._check_fetch(kind_of)
+        yield from _check_required(kind_of, "profile-tag-file-missing", self.tag_files_required)
 
     def _check_version(self, bag: BagTags) -> Iterator[Problem]:
         version = "{}.{}".format(*bag.version)
@@ -257,7 +297,7 @@ class Profile:
                 )
         elif self.serialization == "forbidden":
             yield problem("profile-serialization", b"", "profile does not allow serialized bags", found=serialization)
-        elif self.accept_serialization and not self._accepts(serialization):
+        elif self.accept_serialization and not self.accepts(serialization):
             accepted = ", ".join(self.accept_serialization)
             yield problem(
                 "profile-serialization",
@@ -268,7 +308,8 @@ class Profile:
                 found=serialization,
             )
 
-    def _accepts(self, serialization: str) -> bool:
+    def accepts(self, serialization: str) -> bool:
+        """Return whether a media type is among the allowed ones, also by another name."""
         same = next((types for types in _SAME_TYPES if serialization in types), {serialization})
         return not same.isdisjoint(self.accept_serialization or ())
 
@@ -280,32 +321,33 @@ class Profile:
             found = ", ".join(named) or None
             yield problem("profile-identifier", bag_info.NAME, message, expected=self.identifier, found=found)
 
-    def _check_fetch(self, base: BagFiles) -> Iterator[Problem]:
-        exists = base.resolve(FETCH_TXT).kind == "file"
+    def _check_fetch(self, kind_of: _KindOf) -> Iterator[Problem]:
+        exists = kind_of(FETCH_TXT) == "file"
         if exists and not self.allow_fetch:
             yield problem("profile-fetch-forbidden", FETCH_TXT)
         if self.fetch_required and not exists:
             yield problem("profile-fetch-missing", FETCH_TXT)
 
-    def _check_files(self, base: BagFiles) -> Iterator[Problem]:
-        """Check every file, if the profile restricts files."""
+    def _check_files(self, files: Iterable[tuple[bytes, int]]) -> Iterator[Problem]:
+        """Check every file, if the profile restricts files.
+
+        :param files: path in the bag and size of each
+        """
         tag_files = _matcher(self.tag_files_allowed)
         payload_files = _matcher(self.payload_files_allowed)
         if tag_files is None and payload_files is None and not self.data_empty:
             return
-        files = nbytes = 0
-        for found in walk(base):
-            if found.kind != "file":
-                continue
-            if found.path.startswith(BELOW_PAYLOAD):
-                files += 1
-                nbytes += max(0, found.size)
-                if payload_files is not None and not payload_files(found.path):
-                    yield problem("profile-payload-file-forbidden", found.path)
-            elif tag_files is not None and not _DESCRIBED.fullmatch(found.path) and not tag_files(found.path):
-                yield problem("profile-tag-file-forbidden", found.path)
-        if self.data_empty and (files > 1 or nbytes):
-            yield problem("profile-data-not-empty", PAYLOAD, f"{files} files with {nbytes} bytes")
+        count = nbytes = 0
+        for path, size in files:
+            if path.startswith(BELOW_PAYLOAD):
+                count += 1
+                nbytes += max(0, size)
+                if payload_files is not None and not payload_files(path):
+                    yield problem("profile-payload-file-forbidden", path)
+            elif tag_files is not None and not _DESCRIBED.fullmatch(path) and not tag_files(path):
+                yield problem("profile-tag-file-forbidden", path)
+        if self.data_empty and (count > 1 or nbytes):
+            yield problem("profile-data-not-empty", PAYLOAD, f"{count} files with {nbytes} bytes")
 
 
 def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
@@ -342,12 +384,25 @@ def _check_manifests(
                 yield problem(f"{kind}-forbidden", name_there, algorithm=algorithm)
 
 
-def _check_required(base: BagFiles, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
+def _check_required(kind_of: _KindOf, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
     for text in required or ():
         path = os.fsencode(text)
         wanted = "directory" if path.endswith(b"/") else "file"
-        if base.resolve(path).kind != wanted:
+        if kind_of(path) != wanted:
             yield problem(kind, path)
+
+
+def _kinds_of(names: Collection[bytes]) -> _KindOf:
+    """Return a function that returns the kind of the file at a path, of a bag with these files and directories; those
+    end with a slash.
+    """
+
+    def kind_of(path: bytes) -> str:
+        if path[-1:] == b"/":
+            return "directory" if any(name.startswith(path) for name in names) else ""
+        return "file" if path in names else ""
+
+    return kind_of
 
 
 def _algorithm(name: str) -> str:

@@ -13,7 +13,7 @@ from pressmark.bagit import bagit_txt
 from pressmark.bagit.archive.new_archive import MEMBER, NewArchive, modification_time, new_archive
 from pressmark.bagit.archive.packed_files import PackTask, pack_files
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bagit_txt import declaration_bytes
+from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes import Listener
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
@@ -61,7 +61,7 @@ def create_archive(
 
 def _members(payload: Sources, archive: NewArchive, options: CreateOptions) -> Iterator[tuple[bytes, PackTask]]:
     """Yield path in the payload and task of each file; add bagit.txt and directories."""
-    declaration = declaration_bytes()
+    declaration = declaration_bytes(Declaration(options.version))
     archive.directory(b"")
     archive.file(bagit_txt.NAME, len(declaration), [declaration])
     archive.directory(PAYLOAD)

@@ -217,7 +217,7 @@ class _Validation(NamedTuple):
                 on_event=self.progress,
             )
             if self.profile is not None:
-                report_problems(self.profile.check(tag_files.bag))
+                report_problems(self.profile.check_files(tag_files.bag, base))
         return report
 
 

@@ -271,6 +271,9 @@ class _WalkedDirectory(_Directory):
     def _examine(self, _destination: bytes) -> None:
         self.preflight.check_directory(self._base)
 
+    def _sizes(self) -> Iterator[tuple[bytes, int]]:
+        return ((found.path, found.size) for found in self.preflight.payload(self._base))
+
     def _outcomes(self) -> Outcomes:
         return hash_tasks(
             ((found.path, inner_path(found)) for found in self.preflight.payload(self._base)),
@@ -333,6 +336,9 @@ class _SmallDirectory(_Directory):
 
     def _examine(self, _destination: bytes) -> None:
         self.preflight.check_entries(self._entries)
+
+    def _sizes(self) -> Iterator[tuple[bytes, int]]:
+        return ((path, facts[0]) for path, facts in self._entries if facts is not None)
 
     def _outcomes(self) -> Outcomes:
         files = ((path, facts) for path, facts in self._entries if facts is not None)

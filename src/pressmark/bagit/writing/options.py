@@ -6,7 +6,7 @@ import datetime
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import INFO_LIMIT, BagInfo, element_values
@@ -15,9 +15,13 @@ from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why
 from pressmark.errors import BagError, quoted
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fs.names import glob_matcher
+from pressmark.reports import Problem
+
+if TYPE_CHECKING:
+    from pressmark.bagit.profile import Profile
 
 __all__ = [
-    *("CreateOptions", "Elements", "Path"),
+    *("DEFAULT", "CreateOptions", "Elements", "Path"),
     *("bagging_date", "checked_elements", "checked_tag_files", "labelled_values", "source_date_epoch"),
 ]
 
@@ -25,11 +29,18 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Elements = Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]]
 
 LINKS = ("refuse", "follow")
+#: The algorithm of the manifests unless others are chosen.
+DEFAULT = "sha512"
 _END_OF_TIME = 253402300800  # the year 10,000, in seconds since 1970
 
 
 class CreateOptions(NamedTuple):
-    """The options of a new bag, except source and destination: see :func:`pressmark.bagit.make_bag`."""
+    """The options of a new bag, except source and destination: see :func:`pressmark.bagit.make_bag`.
+
+    :ivar version: BagIt version of the bag
+    :ivar profile: what the payload has to conform to
+    :ivar notices: warnings of the profile
+    """
 
     algorithms: tuple[str, ...]
     info: list[tuple[str, str]]
@@ -41,11 +52,14 @@ class CreateOptions(NamedTuple):
     exclude: tuple[str, ...] = ()
     delete_excluded: bool = False
     fetch_base: str | None = None
+    version: tuple[int, int] = (1, 0)
+    profile: Profile | None = None
+    notices: tuple[Problem, ...] = ()
 
     @classmethod
     def from_arguments(
         cls,
-        algorithms: Iterable[str] | str,
+        algorithms: Iterable[str] | str | None,
         info: Elements | None,
         links: str,
         tag_files: Mapping[str, Path] | Iterable[Path],
@@ -59,7 +73,8 @@ class CreateOptions(NamedTuple):
         """Validate the arguments of :func:`pressmark.bagit.make_bag`, and raise its errors."""
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
-        names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
+        names = algorithm_names(DEFAULT if algorithms is None else algorithms)
+        elements, files = checked_elements(info), checked_tag_files(tag_files)
         globs = (exclude,) if isinstance(exclude, str) else tuple(exclude)
         glob_matcher(globs)  # raises ValueError
         if fetch_base is not None:
@@ -84,6 +99,8 @@ class CreateOptions(NamedTuple):
             request |= {"exclude": list(self.exclude), "delete_excluded": self.delete_excluded}
         if self.fetch_base is not None:
             request["fetch_base"] = self.fetch_base
+        if self.version != (1, 0):
+            request["version"] = list(self.version)
         return {"command": "create", **request, **more}
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, Match
 from pressmark.bagit.changes import RUN_AGAIN, Listener, refusing
-from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
+from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, Exclusion, walk
 from pressmark.bagit.writing.options import CreateOptions
@@ -91,6 +91,7 @@ class Payload:
     def __init__(self, path: bytes, options: CreateOptions, on_event: Listener) -> None:
         self.path = path
         self.preflight = Preflight(options, on_event)
+        self._profile, self._notices = options.profile, options.notices
         self.detector = _ChangeDetector()
         self.folders: list[tuple[bytes, os.stat_result]] = []
         self._on_event = on_event
@@ -110,12 +111,23 @@ class Payload:
         :raises BagError: the bag cannot be created
         """
         self._on_event(ProgressEvent("examine"))
+        for notice in self._notices:
+            self.preflight.warn(notice)
         self._examine(destination)
         self.preflight.raise_if_refused(self.path)
+        if self._profile is not None:
+            with refusing(self.path, "nothing was changed"):
+                for found in self._profile.check_payload((BELOW_PAYLOAD + path, size) for path, size in self._sizes()):
+                    self.preflight.refuse(found)
+            self.preflight.raise_if_refused(self.path)
 
     @abstractmethod
     def _examine(self, destination: bytes) -> None:
         """Check all files and directories."""
+
+    def _sizes(self) -> Iterable[tuple[bytes, int]]:
+        """Return path in the payload and size of each file, after the check."""
+        raise NotImplementedError
 
     def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:
         """Yield path in the payload, kind and path of each file and directory; a directory precedes its content.
@@ -188,6 +200,9 @@ class Sources(Payload):
                 self.preflight.check_file(source.path, source.status.st_size)
             else:
                 self.preflight.check_directory(source.base, into)
+
+    def _sizes(self) -> Iterator[tuple[bytes, int]]:
+        return ((path, os.stat(source).st_size) for path, kind, source in self.entries() if kind == "file")
 
     def entries(self, order: Callable[[bytes], Any] | None = None) -> Iterator[tuple[bytes, str, bytes]]:
         """Yield path in the payload, kind and path of each file and directory; a directory precedes its content.

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from pressmark.bagit.bag_info import NAME, BagInfo
-from pressmark.bagit.bagit_txt import declaration_bytes
+from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.encodings import UTF8, Charset
 from pressmark.bagit.manifest_format import manifest_line, manifest_name
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
@@ -19,7 +19,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.version import __version__
 
-__all__ = ["Contents", "ManifestWriter", "TagWriter", "bag_size"]
+__all__ = ["Contents", "ManifestWriter", "TagWriter", "bag_size", "computed_info"]
 
 IN_MEMORY = 1 << 16  # 64 KiB; a larger tag file is written to disk while it grows
 AGENT = f"Pressmark {__version__}"
@@ -164,7 +164,8 @@ class TagWriter:
     def __init__(self, options: CreateOptions, folder: bytes) -> None:
         self._options = options
         self._folder = folder
-        self._manifests = ManifestWriter(folder, options.algorithms, hashed_by=options.algorithms)
+        names = options.algorithms
+        self._manifests = ManifestWriter(folder, names, version=options.version, hashed_by=names)
         self._fetch: _NewFile | None = None
         self._computed: list[tuple[bytes, bytes]] = []
 
@@ -201,14 +202,14 @@ class TagWriter:
         if self._fetch is not None:
             written[FETCH_TXT] = self._fetch.finish()
         elements, labels = _given_info(tuple(options.info))
-        computed = _computed_info(options.date, nbytes, files)
+        computed = computed_info(options.date, nbytes, files)
         self._computed = [element for element in computed if element[0].lower() not in labels]
         info = elements + b"".join([b"%b: %b\n" % element for element in self._computed])
-        for path, data in ((NAME, info), (b"bagit.txt", declaration_bytes())):
+        for path, data in ((NAME, info), (b"bagit.txt", declaration_bytes(Declaration(options.version)))):
             written[path] = data, {name: _digest_of(name, data) for name in options.algorithms}
         if options.tag_files:
             written |= self._copied()
-        with ManifestWriter(self._folder, options.algorithms, tag=True) as manifests:
+        with ManifestWriter(self._folder, options.algorithms, version=options.version, tag=True) as manifests:
             for path in sorted(written):
                 manifests.add(path, written[path][1])
             written |= manifests.finish()
@@ -248,7 +249,7 @@ def _given_info(elements: tuple[tuple[str, str], ...]) -> tuple[bytes, frozenset
     return BagInfo(elements).to_bytes(), frozenset(label.lower().encode() for label, _value in elements)
 
 
-def _computed_info(date: datetime.date, nbytes: int | None, files: int) -> list[tuple[bytes, bytes]]:
+def computed_info(date: datetime.date, nbytes: int | None, files: int) -> list[tuple[bytes, bytes]]:
     """Return the elements of bag-info.txt that are computed unless given (2.2.2): each is one short line of ASCII."""
     sizes = []
     if nbytes is not None:

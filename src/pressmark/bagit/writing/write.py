@@ -205,6 +205,7 @@ class NewDirectory:
         os.mkdir(self._data)
         self._payload = payload
         self._fetch_base = options.fetch_base
+        self._version = options.version
         self._tags = TagWriter(options, path)
         self._reader = PayloadReader(payload, self._tags, "copy" if self._fetch_base is None else "hash", on_event)
 
@@ -234,7 +235,8 @@ class NewDirectory:
             from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, url_below  # few bags are created so
 
             inside = BELOW_PAYLOAD + path
-            self._tags.add_to_fetch(fetch_line(FetchEntry(url_below(self._fetch_base, inside), outcome.size, inside)))
+            entry = FetchEntry(url_below(self._fetch_base, inside), outcome.size, inside)
+            self._tags.add_to_fetch(fetch_line(entry, self._version))
         self._reader.add(path, outcome)
 
     def finish(self) -> None:

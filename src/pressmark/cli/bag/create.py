@@ -89,6 +89,7 @@ More examples:
   pressmark bag create files -o bag -a sha512,md5
   pressmark bag create files one.txt two.txt -o bag --copy-mode hardlink --tag-file readme.txt
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
+  pressmark bag create files -o bag.zip --profile profile.json --info "Contact-Name=A. Archivist"
   pressmark bag create files -o bag --exclude "*.tmp" --exclude-junk
   pressmark bag create files -o bag --fetch-base https://example.org/files/
   pressmark bag create --fetch files.txt --manifest SHA512SUMS -o bag
@@ -102,6 +103,11 @@ directories are kept on disk, but manifests cannot list them.
 --exclude: GLOB matches the names of files and directories below SOURCE, not paths, and is case-sensitive. A directory
 is left out with everything in it. Each one is listed. Without -o, it would stay in the bag: SOURCE is refused, unless
 --delete-excluded deletes it as part of the atomic change.
+
+--profile: elements that the profile requires and that are missing are all named before anything is written. Elements
+with a single allowed value, and BagIt-Profile-Identifier, are added. Without -a, the checksums are those that the
+profile requires. A required tag file in a directory, such as DPN/registry.txt, is added there with --tag-file
+registry.txt. The version of the bag is 1.0, or the latest one that the profile accepts.
 
 --fetch-base: for files that a server will have. The URL of a file is URL, with a slash at its end, and the path of the
 file below data/. All bytes of the path except slashes and A-Z a-z 0-9 - . _ ~ are percent-encoded (RFC 3986):
@@ -146,6 +152,12 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
     type=click.Path(path_type=bytes),
     help="Add a copy of FILE as a tag file with the same name; repeatable.",
 )
+@click.option(
+    "--profile",
+    metavar="PROFILE",
+    type=click.Path(readable=False),
+    help="Create a bag that conforms to the BagIt Profile in the file PROFILE.",
+)
 @links_option(("refuse", "follow"), "Refuse symbolic links, or include their targets.")
 @fetch_base_option(
     "With -o: do not copy the files, but list them in fetch.txt, with URLs below URL. The server is not contacted."
@@ -188,6 +200,7 @@ def create_command(
     info_file: str | None,
     copy_mode: str | None,
     tag_files: tuple[bytes, ...],
+    profile: str | None,
     links: str,
     fetch_base: str | None,
     fetch: bytes | None,
@@ -203,6 +216,15 @@ def create_command(
 ) -> int:
     """Create a bag from files."""
     names = parse_algorithms(algorithms) or ("sha512",)
+    chosen = None
+    if profile is not None:
+        # Few bags have a profile.
+        from pressmark.bagit import Profile
+        from pressmark.bagit.writing.profile_options import fit_profile, profile_algorithms
+
+        chosen = Profile.load(profile)
+        if not algorithms:
+            names = profile_algorithms(chosen)
     elements = parse_elements(settings, info_file)
     globs = globs_to_exclude(exclude, exclude_junk)
     if destination is not None and is_address(destination):
@@ -241,6 +263,7 @@ def create_command(
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
             **{"threads": threads, "read": read, "date": bagging_date(), "exclude": globs},
         }
+        how = {**rules, "profile": chosen}
         given: bytes | Sequence[bytes] = sources[0] if len(sources) == 1 else sources
         make: Callable[..., Bag]
         if fetch is not None:
@@ -256,18 +279,20 @@ def create_command(
                 date=rules["date"],
             )
         elif destination is None:
-            make = functools.partial(make_bag, nested=nested, delete_excluded=delete_excluded, ledger=journal, **rules)
+            make = functools.partial(make_bag, nested=nested, delete_excluded=delete_excluded, ledger=journal, **how)
         elif fetch_base is not None:
-            make = functools.partial(create_holey, given, destination, fetch_base, nested=nested, **rules)
+            make = functools.partial(create_holey, given, destination, fetch_base, nested=nested, **how)
         elif archive_ending(destination) is not None:
-            make = functools.partial(create_archive, given, destination, nested=nested, **rules)
+            make = functools.partial(create_archive, given, destination, nested=nested, **how)
         else:
-            make = functools.partial(create, given, destination, copy_mode=copy_mode or "copy", nested=nested, **rules)
+            make = functools.partial(create, given, destination, copy_mode=copy_mode or "copy", nested=nested, **how)
         several = destination is None and len(sources) > 1
         if several:
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere
 
             options = CreateOptions.from_arguments(**rules, delete_excluded=delete_excluded)
+            if chosen is not None:
+                options = fit_profile(options, chosen, None)
             failed = _create_each(sources, make, create_together(sources, options, nested), output)
         else:
             failed = 0

@@ -79,6 +79,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Requires("--manifest", "--fetch", "specify the list of the files"),
         Requires("--fetch", "--manifest", "specify the checksums of the files"),
         Excludes("--fetch", _FETCHED, "no file is read"),
+        Excludes("--fetch", "--profile", "the lists decide the algorithms"),
         Requires("--fetch", "-o", "a bag in place would contain no file"),
         Requires("--fetch-base", "-o", "specify a new directory"),
         Excludes("--fetch-base", "--copy-mode", "nothing is copied"),
