@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from bagit.bags import Sketch, tree
 from bagit.naive import flaws
-from pressmark.bagit import create_from_lists
+from pressmark.bagit import create_from_lists, revert
 from pressmark.bagit.archive.pack import pack
 from pressmark.bagit.archive.unpack import unpack
 from pressmark.bagit.bag import create, create_archive, create_holey, make_bag, update
@@ -194,6 +194,16 @@ def completed(folder: Path) -> object:
     return report
 
 
+def make_bag_to_revert(folder: Path) -> None:
+    """A bag whose payload has the names of the bag itself, so that each move in follows a move out."""
+    files = {b"data/data/x": b"x", b"data/a": b"1" * 100, b"data/d/b": b"2" * 3000, b"data/manifest-md5.txt": b"m"}
+    Sketch(payload=files, tag_files={b"notes/n": b"n"}, info=None).write(folder / "s")
+
+
+def reverted(folder: Path) -> object:
+    return revert(folder / "s", delete_tag_files=True)
+
+
 CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
@@ -207,6 +217,7 @@ CASES = {
     "unpack": Case(make_archive, unpacked, "t", "already exists"),
     "update": Case(make_old_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
+    "revert": Case(make_bag_to_revert, reverted, "s", "bagit.txt not found", lambda _bag: []),
 }
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 STRIDE = str(stride(11))
 CASES = (
     *("in-place", "small", "many", "without-junk", "elsewhere", "holey", "from-lists", "archive", "pack", "unpack"),
-    *("update", "complete"),
+    *("update", "complete", "revert"),
 )
 
 

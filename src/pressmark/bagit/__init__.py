@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pressmark.bagit.problems import KINDS as KINDS, BagReport as BagReport
     from pressmark.bagit.profile import Profile as Profile
     from pressmark.bagit.validation.validate import validate as validate, validate_many as validate_many
+    from pressmark.bagit.writing.revert import revert as revert
 
 __all__, __getattr__, __dir__ = face(
     __name__,
@@ -46,5 +47,6 @@ __all__, __getattr__, __dir__ = face(
         ".problems": "BagReport KINDS",
         ".profile": "Profile",
         ".validation.validate": "validate validate_many",
+        ".writing.revert": "revert",
     },
 )

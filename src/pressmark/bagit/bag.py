@@ -222,6 +222,31 @@ class Bag(BagTags):
             progress=progress,
         )
 
+    def revert(
+        self,
+        *,
+        level: str = "full",
+        sums: Path | None = None,
+        delete_tag_files: bool = False,
+        dry_run: bool = False,
+        threads: int | None = None,
+        read: str = "parallel",
+        progress: Progress | None = None,
+    ) -> list[str]:
+        """Turn the bag back into a directory of its payload files: see :func:`pressmark.bagit.revert`."""
+        from pressmark.bagit.writing.revert import revert
+
+        return revert(
+            self,
+            level=level,
+            sums=sums,
+            delete_tag_files=delete_tag_files,
+            dry_run=dry_run,
+            threads=threads,
+            read=read,
+            progress=progress,
+        )
+
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""
         if not _is_file(os.fsencode(self.path)):

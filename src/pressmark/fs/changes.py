@@ -11,7 +11,8 @@ reversed.
     ├── lock            held during a run
     ├── new/            files to move in
     ├── old/            files that were moved out or discarded; removed at the end
-    ├── data/           files that were moved out and are moved in again as one directory
+    ├── data/           files that were moved out and are moved in again as one directory, or a directory that was moved
+    │                   out and whose files are moved in again
     ├── journal         committed: make the moves
     └── journal.undo    committed: reverse the moves
 
@@ -113,12 +114,14 @@ class Moves(NamedTuple):
     :ivar into: names to move in, in this order, after all moves out
     :ivar nested: everything that is moved out is moved in again first, as one directory
     :ivar discarded: paths below the base directory to remove; they are moved to ``old/`` before all others
+    :ivar unnested: ``into`` are the names in a directory that is moved out, whose place they take
     """
 
     out: list[bytes]
     into: list[bytes]
     nested: bool
     discarded: Sequence[bytes] = ()
+    unnested: bool = False
 
     @classmethod
     def ordered(
@@ -128,6 +131,7 @@ class Moves(NamedTuple):
         into: Iterable[bytes],
         nested: bool = False,
         discarded: Sequence[bytes] = (),
+        unnested: bool = False,
     ) -> Moves:
         """Return the moves with the marker first out and last in."""
         out, into = sorted(out), sorted(into)
@@ -135,7 +139,7 @@ class Moves(NamedTuple):
             if form.marker in names:
                 names.remove(form.marker)
                 names.insert(end, form.marker)
-        return cls(out, into, nested, discarded)
+        return cls(out, into, nested, discarded, unnested)
 
 
 _NOTHING = Phase([], [])
@@ -144,8 +148,10 @@ _NOTHING = Phase([], [])
 def phases(form: ChangeFormat, moves: Moves) -> list[Phase]:
     """Return all moves, in four phases: the marker and the discarded files out, the others out, all but the marker in,
     and the marker in."""
-    away, changed, inward = _inward(form, moves.nested, tuple(moves.into))
+    away, changed, inward = _inward(form, moves.nested, tuple(moves.into), moves.unnested)
     out: list[Step] = [(MOVE, name, away + name) for name in moves.out]
+    if moves.unnested:
+        out = [(MOVE, one, form.hidden(NESTED) if one == form.content else away + one) for one in moves.out]
     first = _NOTHING
     if moves.discarded:
         old = form.hidden(OLD)
@@ -158,36 +164,48 @@ def phases(form: ChangeFormat, moves: Moves) -> list[Phase]:
 
 
 @lru_cache(maxsize=8)  # the same for many directories
-def _inward(form: ChangeFormat, nested: bool, into: tuple[bytes, ...]) -> tuple[bytes, list[Step], list[Phase]]:
+def _inward(
+    form: ChangeFormat, nested: bool, into: tuple[bytes, ...], unnested: bool
+) -> tuple[bytes, list[Step], list[Phase]]:
     """Return what the phases of directories share: the beginning of the paths to which names are moved out, the
     flushing of what this changes, and the phases of moves in."""
     away = form.hidden(NESTED if nested else OLD)
     steps: list[Step] = [(MOVE, away, form.content)] if nested else []
-    steps += [(MOVE, form.hidden(NEW, name), name) for name in into]
+    source = NESTED if unnested else NEW
+    steps += [(MOVE, form.hidden(source, name), name) for name in into]
     inward = [Phase.of(some, [b""] if some else []) for some in (steps[:-1], steps[-1:])]
     return away + b"/", Phase.of([], [away, b""]).flush, inward
 
 
 def journal_writer(
-    form: ChangeFormat, request: dict[str, Any], into: Sequence[bytes], nested: bool, discarded: Sequence[bytes] = ()
+    form: ChangeFormat,
+    request: dict[str, Any],
+    into: Sequence[bytes],
+    nested: bool,
+    discarded: Sequence[bytes] = (),
+    unnested: bool = False,
 ) -> Callable[[Iterable[bytes]], bytes]:
     """Return a function that returns the content of a journal, from the names to move out.
 
     :param request: a JSON-serializable record of the change
     :param into: the other moves: see :class:`Moves`
     """
-    head = {form.key: _number(form, discarded), "request": request}
+    head = {form.key: _number(form, discarded, unnested), "request": request}
     tail: dict[str, Any] = {"in": list(map(os.fsdecode, into)), "payload": nested}  # the key is part of the format
     if discarded:
         tail["discarded"] = list(map(os.fsdecode, discarded))
+    if unnested:
+        tail["unnested"] = True
     before, after = json.dumps(head)[:-1] + ', "out": [', "], " + json.dumps(tail)[1:]
     quoted = json.encoder.encode_basestring_ascii  # what dumps calls, many layers below
     return lambda out: (before + ", ".join([quoted(os.fsdecode(name)) for name in out]) + after).encode()
 
 
-def _number(form: ChangeFormat, discarded: object) -> int:
-    """Return the format number of a journal: one more if it lists discarded files."""
-    return form.number + bool(discarded)
+def _number(form: ChangeFormat, discarded: object, unnested: object) -> int:
+    """Return the format number of a journal: one more if it lists discarded files, and two if it moves a directory's
+    files to its place.
+    """
+    return form.number + (2 if unnested else bool(discarded))
 
 
 def is_decided(base: bytes, form: ChangeFormat) -> bool:
@@ -398,6 +416,9 @@ def commit(
 
     def plan(change: Change) -> list[Phase]:
         first, second, *inward = phases(change.form, change.moves)
+        if change.moves.unnested:
+            steps, flush = inward[-1]
+            inward[-1] = Phase([*steps, (ALONE, hidden(NESTED), b"")], flush)
         return [decide, first, Phase(second.steps + more, second.flush), *inward, end]
 
     try:
@@ -414,6 +435,9 @@ def commit(
         raise
     for change in _without_error(changes):
         change.is_complete = True
+        if change.moves.unnested:
+            with suppress(OSError):
+                os.rmdir(change.hidden(NESTED))
         if change.moves.discarded or not change.moves.nested:
             with suppress(OSError):  # the next run removes the rest
                 remove_tree(change.hidden(OLD))
@@ -437,7 +461,7 @@ def _prepare(changes: Sequence[Change], request: dict[str, Any]) -> None:
         if moves.discarded or not moves.nested:
             made.append((MAKE, old, 0o777))
         if write is None or written is None or moves[1:] != written[1:]:  # most differ in the names moved out only
-            write, written = journal_writer(change.form, request, moves.into, moves.nested, moves.discarded), moves
+            write, written = journal_writer(change.form, request, *moves[1:]), moves
         made.append((WRITE, part, write(moves.out)))
         return made
 
@@ -551,6 +575,8 @@ def _is_made(change: Change, move: Step) -> bool:
     _kind, source, target = move
     assert isinstance(target, bytes)
     is_inward = source.startswith(change.form.staging + b"/")
+    if is_inward and change.moves.unnested and not exists(change.hidden(NESTED)):
+        return False  # what it moves in was not moved out yet
     return exists(b"%b/%b" % (change.base, source if is_inward else target)) != is_inward
 
 
@@ -592,7 +618,7 @@ def _read(path: bytes, form: ChangeFormat) -> tuple[dict[str, Any], Moves]:
     try:
         journal = json.loads(read_regular(path))
         number = journal[form.key]
-        if number != _number(form, journal.get("discarded")):
+        if number != _number(form, journal.get("discarded"), journal.get("unnested")):
             reason = f"unsupported journal format {number!r}"
             reason += "; finish the change with the version of Pressmark that started it"
             raise ChangeError(path, reason)
@@ -601,6 +627,7 @@ def _read(path: bytes, form: ChangeFormat) -> tuple[dict[str, Any], Moves]:
             list(map(os.fsencode, journal["in"])),
             journal["payload"] is True,
             list(map(os.fsencode, journal.get("discarded", ()))),
+            journal.get("unnested") is True,
         )
         request = dict(journal["request"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -610,6 +637,6 @@ def _read(path: bytes, form: ChangeFormat) -> tuple[dict[str, Any], Moves]:
         is_name = name not in (b"", b".", b"..", form.staging) and os.path.basename(name) == name
         if not is_name or b"\0" in name:
             raise ChangeError(path, f"{damaged}: {quoted_path(name)} is not a file name; {advice}")
-    if not (moves.into or moves.nested):
+    if not (moves.into or moves.nested or moves.unnested):
         raise ChangeError(path, f"{damaged}: no files to add; {advice}")
     return request, moves

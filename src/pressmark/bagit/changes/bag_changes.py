@@ -56,6 +56,7 @@ class BagChange:
         *,
         nested: bool = False,
         discarded: Sequence[bytes] = (),
+        unnested: bool = False,
         alone: str = "",
     ) -> None:
         """Move names out of the base directory, then others in; or leave everything unchanged.
@@ -66,10 +67,11 @@ class BagChange:
         :param contents: small files that are written to :attr:`new` first, by name; :data:`None` for one that is there
         :param nested: move everything that is moved out in again, as one directory
         :param discarded: paths below the base directory, none inside another or in ``moves_out``, to remove at the end
+        :param unnested: ``data`` is among ``moves_out``, and the names of ``moves_in`` are in it instead
         :param alone: refuse a name that is in the base directory after the moves out, for this reason
         :raises BagError: a move failed; everything is unchanged, or the next run reverses or finishes the change
         """
-        moves = Moves.ordered(FORMAT, moves_out, moves_in, nested, discarded)
+        moves = Moves.ordered(FORMAT, moves_out, moves_in, nested, discarded, unnested)
         [error] = changes.commit([self.change], request, [moves], [contents], alone=alone)
         if error is not None:
             raise error_of_change(error, self.change.base)

@@ -37,10 +37,12 @@ __all__ = [
     "Sources",
     "inner_path",
     "is_writable",
+    "moves_along",
     "name_problems",
     "payload_files",
     "refuse_bag",
     "why_unlistable",
+    "why_unmovable",
 ]
 
 # Number of problems quoted in the error itself; each one is also an event.
@@ -435,7 +437,7 @@ class Preflight:
             if self._links == "refuse":
                 self.refuse(fault._replace(message=_link_message(fault.kind, in_place)))
                 return False
-            if in_place and fault.severity == "warning" and not _moves_along(base, found.path):
+            if in_place and fault.severity == "warning" and not moves_along(base, found.path):
                 self.refuse(
                     fault._replace(
                         message="symbolic link would have another target in the payload; replace it with the target"
@@ -458,24 +460,8 @@ class Preflight:
         if found.kind == "file" and not is_readable(full):
             self.refuse(problem("file-unreadable", found.path, os.strerror(errno.EACCES)))
             return False
-        if in_place and found.kind == "directory" and b"/" not in found.path and fault is None:
-            # Moving a directory writes to it, because its .. entry changes.
-            if base.status(found.path).st_dev != device:
-                self.refuse(
-                    problem(
-                        "file-unreadable",
-                        found.path,
-                        "mount point of another file system; create the bag in a new directory",
-                    )
-                )
-            elif not is_writable(full):
-                self.refuse(
-                    problem(
-                        "file-unreadable",
-                        found.path,
-                        "directory not writable, so it cannot be moved; change its permissions",
-                    )
-                )
+        if in_place and fault is None and (reason := why_unmovable(base, found, device)):
+            self.refuse(problem("file-unreadable", found.path, reason))
         return True
 
     def _leads_to_excluded(self, found: BagEntry) -> bool:
@@ -552,12 +538,27 @@ def _link_message(kind: str, in_place: bool) -> str:
     return f"symbolic link; include its target with {option('links', 'follow')}, or move it elsewhere"
 
 
+def why_unmovable(base: BagDirectory, found: BagEntry, device: int) -> str | None:
+    """Return why a file or directory cannot be moved with everything else in ``base``; :data:`None` if it can.
+
+    :param device: number of the file system of ``base``
+    """
+    if found.kind != "directory" or b"/" in found.path:
+        return None
+    # Moving a directory writes to it, because its .. entry changes.
+    if base.status(found.path).st_dev != device:
+        return "mount point of another file system; create the bag in a new directory"
+    if not is_writable(os.path.join(base.path, found.path)):
+        return "directory not writable, so it cannot be moved; change its permissions"
+    return None
+
+
 def is_writable(path: bytes) -> bool:
     """Return whether this process has permission to write to a file or directory."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _moves_along(base: BagDirectory, path: bytes) -> bool:
+def moves_along(base: BagDirectory, path: bytes) -> bool:
     """Return whether a symbolic link keeps its target when the whole directory is moved."""
     target = os.readlink(os.path.join(base.path, path))
     depth = path.count(b"/")

@@ -13,6 +13,7 @@ COMMANDS = {
     "validate": "pressmark.cli.bag.validate:validate_command",
     "update": "pressmark.cli.bag.update:update_command",
     "complete": "pressmark.cli.bag.complete:complete_command",
+    "revert": "pressmark.cli.bag.revert:revert_command",
     "info": "pressmark.cli.bag.info:info_command",
     "pack": "pressmark.cli.bag.pack:pack_command",
     "unpack": "pressmark.cli.bag.pack:unpack_command",
