@@ -82,6 +82,20 @@ def test_by_a_profile(s3: S3Bucket, files: Path, monkeypatch: pytest.MonkeyPatch
         assert bag.validate(profile=profile).problems == []
 
 
+def test_from_a_table(s3: S3Bucket, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bag of each row, as keys or as archives; the same call creates none again."""
+    lead_to(s3, monkeypatch)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "a").write_bytes(b"1")
+    table = tmp_path / "items.csv"
+    table.write_text(f"path,Title\n{files},Many\n{tmp_path / 'one'},One\n")
+    for status in ("created", "exists"):
+        for archive in (None, "tar.gz"):
+            found = list(bagit.create_from_table(table, f"{s3.url}/table", archive=archive, threads=2))
+            assert [one.status for one in found] == [status] * 2
+            assert all(bagit.validate(one.path).ok for one in found)
+
+
 @pytest.mark.parametrize("source", ["tree", *ENDINGS])
 def test_connections_that_break(
     proxied: S3Bucket, proxy: Proxy, files: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch

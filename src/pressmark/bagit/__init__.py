@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pressmark.bagit.problems import KINDS as KINDS, BagReport as BagReport
     from pressmark.bagit.profile import Profile as Profile
     from pressmark.bagit.validation.validate import validate as validate, validate_many as validate_many
+    from pressmark.bagit.writing.from_table import TableBag as TableBag, create_from_table as create_from_table
     from pressmark.bagit.writing.revert import revert as revert
 
 __all__, __getattr__, __dir__ = face(
@@ -47,6 +48,7 @@ __all__, __getattr__, __dir__ = face(
         ".problems": "BagReport KINDS",
         ".profile": "Profile",
         ".validation.validate": "validate validate_many",
+        ".writing.from_table": "TableBag create_from_table",
         ".writing.revert": "revert",
     },
 )

@@ -20,7 +20,7 @@ from pressmark.fs.trees import LINKED
 from pressmark.paths.folding import folded
 from pressmark.reports import WARNING, Problem
 
-__all__ = ["LINKS", "BagEntry", "Exclusion", "UnreadableDirectories", "walk"]
+__all__ = ["LINKS", "BagEntry", "Exclusion", "SeenNames", "UnreadableDirectories", "walk"]
 
 LINKS = ("inside", "trusted")
 # Number of names that are sorted at once. A larger directory is returned in several sorted runs, to bound memory.
@@ -152,7 +152,7 @@ class _Walk:
         order = self._order
         key = None if order is None or path else lambda fact: order(fact[0])
         together_at_most = TOGETHER if order is None else None
-        seen = _Seen()
+        seen = SeenNames()
         try:
             while together := sorted(islice(facts, together_at_most), key=key, reverse=True):
                 while together:
@@ -283,7 +283,7 @@ class UnreadableDirectories:
             yield fault
 
 
-class _Seen:
+class SeenNames:
     """The names of a directory, as a file system that ignores case and normalization distinguishes them."""
 
     def __init__(self) -> None:

@@ -91,6 +91,10 @@ class JsonBlock:
         """Return the number of the line."""
         return self._numbers[index]
 
+    def row(self, index: int) -> bytes:
+        """Return a line."""
+        return self._rows[index]
+
     def item(self, index: int) -> bytes:
         """Return the value, or a malformed line."""
         return self._rows[index] if index in self._malformed else self.items[index]

@@ -138,6 +138,19 @@ class ParquetReader:
             # Text in Parquet may be invalid UTF-8.
             yield from (item for item in items.cast(pa.large_binary()).to_pylist() if item is not None)
 
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of each row.
+
+        :raises TableError: the file is damaged, or a value is not UTF-8
+        """
+        for _group, batch in self._batches():
+            with _named(self.name):
+                try:
+                    columns = [column.to_pylist() for column in batch.columns]
+                except UnicodeDecodeError as error:
+                    raise TableError(self.name, f"text is not UTF-8: {error.reason}") from None
+            yield from zip(*columns, strict=True)
+
     @contextlib.contextmanager
     def column(self) -> Iterator[Any]:
         """Yield the column as an Arrow stream.

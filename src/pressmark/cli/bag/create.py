@@ -38,6 +38,7 @@ from pressmark.cli.common.options import (
     THREADS,
     exclude_options,
     globs_to_exclude,
+    json_option,
     ledger_words,
     links_option,
     open_ledger,
@@ -59,6 +60,10 @@ __all__ = ["create_command"]
 
 # Small bags are reported together.
 TOGETHER = 64
+# The formats of --table.
+TABLES = ("csv", "tsv", "jsonl", "parquet")
+#: The endings of --archive.
+ARCHIVES = ("tar", "tar.gz", "tar.zst", "zip")
 COPIES = {"copy": "copied", "reflink": "cloned (reflink)", "hardlink": "hard-linked"}
 
 HELP = """\
@@ -92,6 +97,7 @@ More examples:
   pressmark bag create files -o bag.zip --profile profile.json --info "Contact-Name=A. Archivist"
   pressmark bag create files -o bag --exclude "*.tmp" --exclude-junk
   pressmark bag create files -o bag --fetch-base https://example.org/files/
+  pressmark bag create --table items.csv --column path -o bags --profile profile.json
   pressmark bag create --fetch files.txt --manifest SHA512SUMS -o bag
   pressmark bag create objects/*
 
@@ -112,6 +118,13 @@ registry.txt. The version of the bag is 1.0, or the latest one that the profile 
 --fetch-base: for files that a server will have. The URL of a file is URL, with a slash at its end, and the path of the
 file below data/. All bytes of the path except slashes and A-Z a-z 0-9 - . _ ~ are percent-encoded (RFC 3986):
 "data/50% of a.tif" becomes URL/50%25%20of%20a.tif.
+
+--table: the first row of CSV and TSV has the names of the columns. A bag has the name of its source, or that in
+--name-column; two rows with the same name are refused before anything is created. All columns except --column are
+elements; an empty cell adds none, and repeated columns add repeated elements. Each bag is a line on stdout with TABs:
+row, "created" or "exists", number of files, bytes, and path. A row that fails is a line on stderr with its number, and
+the others are created. Running the same command again creates the bags that are missing. With --threads N, N bags are
+created at the same time.
 
 --fetch: for files that a server has and that are not here. Each line of FILE, which has the format of fetch.txt, is a
 URL, a length in bytes or "-", and a path data/PATH. Each --manifest lists exactly these files: manifest-NAME.txt of a
@@ -158,6 +171,28 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
     type=click.Path(readable=False),
     help="Create a bag that conforms to the BagIt Profile in the file PROFILE.",
 )
+@click.option(
+    "--table",
+    metavar="TABLE",
+    type=click.Path(readable=False, dir_okay=False),
+    help="With -o, instead of SOURCE: create a bag of each row of the file TABLE (CSV, TSV, JSON lines or Parquet) in"
+    " the directory DESTINATION. A column has the paths of the sources; the others are elements of bag-info.txt.",
+)
+@click.option("--column", metavar="NAME", help="The column of TABLE with the paths. Default: path.")
+@click.option(
+    "--name-column",
+    metavar="NAME",
+    help="The column of TABLE with the names of the bags. Default: the names of the sources.",
+)
+@click.option("--archive", type=click.Choice(ARCHIVES), help="With --table: create archives with this ending.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(TABLES),
+    help="Format of TABLE. Default: by its ending.",
+)
+@click.option("--delimiter", metavar="CHARACTER", help="Field separator of CSV. Default: a comma.")
+@json_option("row of TABLE")
 @links_option(("refuse", "follow"), "Refuse symbolic links, or include their targets.")
 @fetch_base_option(
     "With -o: do not copy the files, but list them in fetch.txt, with URLs below URL. The server is not contacted."
@@ -201,6 +236,13 @@ def create_command(
     copy_mode: str | None,
     tag_files: tuple[bytes, ...],
     profile: str | None,
+    table: str | None,
+    column: str | None,
+    name_column: str | None,
+    archive: str | None,
+    format_name: str | None,
+    delimiter: str | None,
+    as_json: bool,
     links: str,
     fetch_base: str | None,
     fetch: bytes | None,
@@ -236,7 +278,7 @@ def create_command(
             raise CallError("--fetch requires -o DIRECTORY; an archive would contain no file")
         refuse_missing((fetch, *manifests))
         _refuse_unreadable((fetch, *manifests))
-    elif not sources:
+    elif table is None and not sources:
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param=context.command.params[0])
     if fetch_base is not None:
@@ -249,6 +291,35 @@ def create_command(
         refuse_inside(ledger, sources[0])
     elif copy_mode is not None and archive_ending(destination) is not None:
         raise CallError("--copy-mode: not supported with an archive; choose a directory with -o, or omit --copy-mode")
+    if table is not None:
+        assert destination is not None  # a table of exclusions requires it
+        if archive_ending(destination) is not None:
+            raise CallError("--table requires -o DIRECTORY; use --archive to create archives")
+        refuse_missing((os.fsencode(table), *tag_files))
+        from pressmark.cli.bag.create_table import create_rows  # few bags are in a table
+
+        return create_rows(
+            table,
+            destination,
+            progress,
+            as_json,
+            info=elements,
+            column=column or "path",
+            name_column=name_column,
+            archive=archive,
+            format=format_name,
+            delimiter=delimiter,
+            algorithms=names,
+            copy_mode=copy_mode or "copy",
+            links=links,
+            tag_files=tag_files,
+            profile=chosen,
+            nested=nested,
+            exclude=globs,
+            date=bagging_date(),
+            threads=threads,
+            read=read,
+        )
     advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)

@@ -61,6 +61,8 @@ class Excludes(NamedTuple):
 Rule = Requires | Excludes
 
 _FETCHED = "SOURCE --fetch-base --copy-mode --ledger --nested --links --exclude --exclude-junk --delete-excluded"
+_ROWS = "SOURCE --fetch --fetch-base --ledger --delete-excluded"
+_OF_TABLE = "--column --name-column --archive --format --delimiter --json"
 _WORKERS = "--workers --dask"
 _ONE_KIND = Excludes("--workers", "--dask", "a run has one kind of workers")
 _BY_WORKERS = (_ONE_KIND, Requires("--work", _WORKERS), Requires("--resume", _WORKERS))
@@ -80,6 +82,10 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Requires("--fetch", "--manifest", "specify the checksums of the files"),
         Excludes("--fetch", _FETCHED, "no file is read"),
         Excludes("--fetch", "--profile", "the lists decide the algorithms"),
+        Excludes("--table", _ROWS, "each row has its own source and destination"),
+        Excludes("--archive", "--copy-mode", "an archive contains copies"),
+        Requires("--table", "-o", "specify the directory of the bags"),
+        *(Requires(name, "--table") for name in _OF_TABLE.split()),
         Requires("--fetch", "-o", "a bag in place would contain no file"),
         Requires("--fetch-base", "-o", "specify a new directory"),
         Excludes("--fetch-base", "--copy-mode", "nothing is copied"),
