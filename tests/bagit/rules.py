@@ -387,8 +387,7 @@ RULES = (
         (
             bag(
                 "backslashes",
-                "line-malformed",
-                "file-unlisted",
+                "path-backslashes",
                 manifests={MANIFEST: manifest(A) + line(PAYLOAD[C], b"data\\b\\c.txt")},
             ),
         ),

@@ -103,7 +103,7 @@ def test_advice_follows_the_cause(
             assert not LOSES.search(refused.stderr), refused.stderr
         assert tree(bag) == before
     else:
-        assert damage.endswith("bagit.txt"), refused.output
+        assert damage.endswith("bagit.txt") or damage == "backslashes", refused.output
         assert validate(bag).ok
 
 

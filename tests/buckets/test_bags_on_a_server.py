@@ -82,13 +82,14 @@ def test_by_a_profile(s3: S3Bucket, files: Path, monkeypatch: pytest.MonkeyPatch
         assert bag.validate(profile=profile).problems == []
 
 
-def test_from_a_table(s3: S3Bucket, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_a_table(s3: S3Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bag of each row, as keys or as archives; the same call creates none again."""
     lead_to(s3, monkeypatch)
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one" / "a").write_bytes(b"1")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").write_bytes(b"1")
     table = tmp_path / "items.csv"
-    table.write_text(f"path,Title\n{files},Many\n{tmp_path / 'one'},One\n")
+    table.write_text(f"path,Title\n{tmp_path / 'one'},One\n{tmp_path / 'two'},Two\n")
     for status in ("created", "exists"):
         for archive in (None, "tar.gz"):
             found = list(bagit.create_from_table(table, f"{s3.url}/table", archive=archive, threads=2))

@@ -165,7 +165,7 @@ def test_without_a_subcommand_there_is_help(quick: Run) -> None:
         (["bag", "update", "files", "--rewrite"], "'files': bagit.txt not found; specify the base directory of a bag"),
         (
             ["bag", "update", "bag", "--accept", "all"],
-            "--accept 'all': expected added, removed, changed, tag-files",
+            "--accept 'all': expected added, removed, changed, tag-files, no-manifest",
         ),
         (
             ["bag", "update", "bag", "--drop-algorithm", "sha512"],

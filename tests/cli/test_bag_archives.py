@@ -129,6 +129,23 @@ def test_endings_of_other_formats(call: Call, bag: Path, ending: str) -> None:
     assert not (bag.parent / f"new.{ending}").exists()
 
 
+FOREIGN = [(b"7z\xbc\xaf\x27\x1c\0\4", "7-Zip", "7z x"), (b"Rar!\x1a\x07\1\0", "RAR", "unrar x")]
+
+
+@pytest.mark.parametrize(("head", "name", "command"), FOREIGN)
+def test_archives_of_other_programs(call: Call, bag: Path, head: bytes, name: str, command: str) -> None:
+    """They are refused, with the way to unpack and validate them."""
+    (bag.parent / "an archive").write_bytes(head + bytes(600))
+    how = f"{name} archives are not supported; unpack it ({command} 'an archive'), and validate the directory"
+    done = call("bag", "validate", "an archive")
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"pressmark: an archive: {how}\n")
+    for words in (("info", "an archive"), ("unpack", "an archive", "-o", "x")):
+        done = call("bag", *words)
+        assert done.exit_code in (1, 2)
+        assert how in done.stderr
+    assert not (bag.parent / "x").exists()
+
+
 def test_source_date_epoch(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An invalid SOURCE_DATE_EPOCH is a usage error; a valid one sets Bagging-Date, also of directories."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")

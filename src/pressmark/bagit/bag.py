@@ -596,8 +596,9 @@ def update(
         :data:`None`, or an empty list, removes them
     :param payload: :data:`False` keeps payload and version, and reads tag files only
     :param accept: changes to accept instead of refusing them: ``added``, ``removed`` and ``changed`` payload files, and
-        ``tag-files`` that were changed or removed. A tag file that no tag manifest lists is only added to them if
-        ``tag-files`` are accepted, or if the bag has no tag manifest yet
+        ``tag-files`` that were changed or removed; and ``no-manifest``: a bag without payload manifest gets those of
+        ``add`` from its present files, which proves nothing about their past. A tag file that no tag manifest lists is
+        only added to them if ``tag-files`` are accepted, or if the bag has no tag manifest yet
     :param rewrite: rewrite all manifests
     :param date: the new Bagging-Date
     :param threads: number of threads; :data:`None` for one per core

@@ -40,12 +40,10 @@ _OTHER_FORMS = (
         re.compile(rb"(?:%%%%|##)(?: .*)?|[0-9]+(?:,[0-9A-Fa-f]{32,})+,.+", re.DOTALL),
         "format of hashdeep, not of BagIt",
     ),
-    (
-        re.compile(rb"[0-9A-Fa-f]+[ \t]+\*?(?:\.\\)?data\\.+", re.DOTALL),
-        "backslashes as separators of the path, not slashes",
-    ),
     (re.compile(rb".*[^ \t][ \t]+[0-9A-Fa-f]{32,128}", re.DOTALL), "path before the checksum, not after it"),
 )
+# A line of a program on Windows: the separators of the path are backslashes.
+_OF_WINDOWS = re.compile(rb"[0-9A-Fa-f]+[ \t]+\*?(?:\.\\)?data\\.+", re.DOTALL)
 # The problems of such lines, which result from their form.
 _OF_OTHER_FORMS = frozenset(("line-malformed", "checksum-malformed", "path-outside-payload", "path-unsafe"))
 
@@ -108,6 +106,10 @@ class ManifestForm:
         entry, text, problems = self._read(line)
         if any(found.kind in _OF_OTHER_FORMS for found in problems):
             data = line.data if self.charset.is_utf8 else self.charset.to_utf8(line.data)
+            if self.charset.is_utf8 and _OF_WINDOWS.fullmatch(data):
+                entry, text, problems = self._read(line._replace(data=data.replace(b"\\", b"/")))
+                written = f"backslashes as separators: {quoted(data.split(maxsplit=1)[1])}"
+                return entry, text, [self._of_path("path-backslashes", text, line, written), *problems]
             reason = next((reason for form, reason in _OTHER_FORMS if form.fullmatch(data)), None)
             if reason is not None:
                 message = f"{reason}; convert the lines to the form 'checksum  path': {quoted(data)}"

@@ -68,6 +68,7 @@ KINDS = Kinds(
         "path-unsafe": Kind(ERROR, "5.1", "unsafe path: it leads, or could lead, outside the bag"),
         "path-outside-payload": Kind(ERROR, "2.1.3", "payload manifest lists a file outside data/"),
         "path-not-canonical": Kind(WARNING, "2.1.3", "path is not normalized: redundant . or slashes"),
+        "path-backslashes": Kind(ERROR, "2.1.3", "separators of the path are backslashes, not slashes"),
         "path-duplicate": Kind(ERROR, "2.1.3", "manifest or fetch.txt lists a file more than once"),
         "path-directory": Kind(ERROR, "2.1.3", "manifest lists a directory"),
         "percent-raw": Kind(WARNING, "2.1.3", "percent sign in a path is not encoded"),
@@ -208,6 +209,7 @@ REMEDIES = {
     "path-unsafe": "do not unpack or complete the bag; ask its sender",
     "path-outside-payload": "restore the manifest from another copy, or correct the path; it begins with data/",
     "path-not-canonical": "run `pressmark bag update`, which rewrites the manifest",
+    "path-backslashes": "run `pressmark bag update`, which rewrites the manifest",
     "path-duplicate": "find out which line is correct; `pressmark bag update` joins lines with the same checksum",
     "path-directory": "correct the line; manifests list files only",
     "percent-raw": "run `pressmark bag update`, which encodes the percent sign",
@@ -309,7 +311,9 @@ _CAUSES = (
     *("payload-directory-missing", "payload-manifest-missing", "undecodable", "line-malformed", "line-too-long"),
     *("checksum-malformed", "path-outside-payload", "path-unsafe"),
 )
-_PAYLOAD_DIFFERS = frozenset(("file-missing", "file-unlisted", "file-not-everywhere", "checksum-mismatch"))
+_PAYLOAD_DIFFERS = frozenset(
+    ("file-missing", "file-unlisted", "file-not-everywhere", "checksum-mismatch", "path-backslashes")
+)
 
 
 class Cause:

@@ -129,3 +129,53 @@ def test_an_element_that_the_character_set_lacks(tmp_path: Path, call: Any) -> N
     assert refused.exit_code == 2
     assert refused.stderr.splitlines()[-1].endswith("X: '\u4e00' cannot be encoded in ISO-8859-1")
     assert tree(bag) == before
+
+
+def test_a_bag_without_payload_manifest(tmp_path: Path) -> None:
+    """It gets one only if the caller accepts that it proves nothing, and says of which algorithm."""
+    folder = Sketch(payload=BOTH, algorithms=[], tag_algorithms=[], info=None).write(tmp_path / "bag")
+    before = tree(folder)
+    every = ["added", "removed", "changed", "tag-files"]
+    for how in ({"add": "sha512"}, {"add": "sha512", "accept": every}):
+        with pytest.raises(BagInvalidError, match="no payload manifest found"):
+            update(folder, **how)  # type: ignore[arg-type]
+    with pytest.raises(BagError, match="no payload manifest found; restore it from another copy"):
+        update(folder, accept=["no-manifest"])
+    assert tree(folder) == before
+    events: list[Any] = []
+    bag = update(folder, add=["sha512", "md5"], accept="no-manifest", progress=events.append)
+    assert bag.algorithms == ("md5", "sha512")
+    assert bag.validate().problems == []
+    [warning] = [one for one in events if getattr(one, "kind", "")]
+    assert (warning.severity, "proves nothing about their past" in warning.message) == ("warning", True)
+
+
+def test_a_manifest_that_the_tag_manifests_list(tmp_path: Path) -> None:
+    """A manifest that was there, and is gone, is more than none: the tag manifest is evidence of it."""
+    folder = Sketch(payload=BOTH, info=None).write(tmp_path / "bag")
+    (folder / "manifest-sha512.txt").unlink()
+    with pytest.raises(BagInvalidError):
+        update(folder, add="sha512", accept="no-manifest")
+    assert update(folder, add="sha512", accept=["no-manifest", "tag-files"]).is_valid()
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b" ", b"*"])
+def test_backslashes(tmp_path: Path, end: bytes, mark: bytes) -> None:
+    """Lines of a program on Windows are verified, and rewritten; damage of a file is still found."""
+    payload = {b"data/a/b c": b"a", b"data/d": b"d"}
+    lines = b"".join(
+        digest(data, "sha512").encode() + b" " + mark + path.replace(b"/", b"\\") + end
+        for path, data in payload.items()
+    )
+    sketch = Sketch(payload=payload, info=None, manifests={"manifest-sha512.txt": lines}, tag_algorithms=[])
+    folder = sketch.write(tmp_path / "bag")
+    assert {one.kind for one in validate(folder).errors} == {"path-backslashes"}
+    (folder / "data" / "d").write_bytes(b"x")
+    assert {one.kind for one in validate(folder).errors} == {"path-backslashes", "checksum-mismatch"}
+    with pytest.raises(BagInvalidError):
+        update(folder)
+    (folder / "data" / "d").write_bytes(b"d")
+    assert update(folder).validate().problems == []
+    assert b"\\" not in (folder / "manifest-sha512.txt").read_bytes()
+    assert update(folder, info={"Title": "x"}).is_valid()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -19,7 +20,7 @@ from pressmark.buckets.remote_file import PlacesFile
 from pressmark.errors import BagError, StoreError
 from pressmark.fs.beneath import open_regular
 
-__all__ = ["ENDINGS", "MEDIA_TYPES", "Archive", "is_archive", "open_archive"]
+__all__ = ["ENDINGS", "MEDIA_TYPES", "Archive", "is_archive", "open_archive", "why_unsupported"]
 
 #: Endings of the names of archives.
 ENDINGS = (b".zip", b".tar", b".tar.gz", b".tgz", b".tar.zst", b".tar.bz2", b".tar.xz")
@@ -33,6 +34,8 @@ MEDIA_TYPES = {
     "zstd": "application/zstd",
 }
 _HEAD = RECORD
+# Archives of other formats by their first bytes: the name, and how to unpack one.
+_UNSUPPORTED = {b"7z\xbc\xaf\x27\x1c": ("7-Zip", "7z x"), b"Rar!\x1a\x07": ("RAR", "unrar x")}
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -169,7 +172,8 @@ class Archive:
 
     def _reader(self) -> TarReader | ZipReader:
         if not self.format:
-            self._file.damaged("unknown archive format; expected zip, tar or compressed tar")
+            reason = _unsupported(self._head, self.path)
+            self._file.damaged(reason or "unknown archive format; expected zip, tar or compressed tar")
         if self.format == "zip":
             if self.is_pipe:
                 raise BagError(self.path, "a zip file cannot be read from a pipe; save it, and validate the file")
@@ -178,6 +182,23 @@ class Archive:
         if self.format != "tar":
             stream = Compressed(self._file, self.format, *COMPRESSIONS[self.format])
         return TarReader(self._file, stream)
+
+
+def why_unsupported(path: bytes) -> str | None:
+    """Return why an archive of another program cannot be read, and what to do; :data:`None` for any other file."""
+    try:
+        with open_regular(path, follow=True) as file:
+            return _unsupported(file.read(_HEAD), path)
+    except OSError:
+        return None
+
+
+def _unsupported(head: bytes, path: bytes) -> str | None:
+    for magic, (name, command) in _UNSUPPORTED.items():
+        if head.startswith(magic):
+            how = f"unpack it ({command} {shlex.quote(os.fsdecode(path))}), and validate the directory"
+            return f"{name} archives are not supported; {how}"
+    return None
 
 
 def open_archive(
@@ -205,13 +226,16 @@ def open_archive(
 
 
 def is_archive(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bool:
-    """Return whether a file is an archive by its first bytes or its name, or cannot be read."""
+    """Return whether a file is an archive, also of an unsupported format, by its first bytes or its name, or cannot be
+    read.
+    """
     path = os.fsencode(path)
     if path.lower().endswith(ENDINGS):
         return True
     try:
         with open_regular(path, follow=True) as file:
-            return bool(_format(file.read(_HEAD), path))
+            head = file.read(_HEAD)
+            return bool(_format(head, path) or _unsupported(head, path))
     except OSError:
         return True
 

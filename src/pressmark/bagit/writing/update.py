@@ -45,7 +45,14 @@ VERSION = (1, 0)
 #: The end of the message about a tag file that no tag manifest listed, and that the update adds.
 ADDED = "added to the tag manifests"
 # Problems of the format of manifests and fetch.txt, which rewriting them fixes.
-REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
+REWRITTEN = frozenset(
+    (
+        *("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"),
+        "path-backslashes",
+    )
+)
+# What new manifests of a bag without any are worth.
+UNPROVEN = "no payload manifest found; the new one lists the present files, and proves nothing about their past"
 # Other errors that the update repairs; :meth:`_Update._check_result` finds those that are left.
 REPAIRED = REWRITTEN | {
     *("declaration-malformed", "algorithm-name", "file-not-everywhere", "tag-manifest-payload", "tag-manifest-itself"),
@@ -181,6 +188,9 @@ class _Update:
                     self._missing.add(path)
                     self._changed = True
                 self._judge_difference(found, "removed" if of_payload else "tag-files")
+            elif kind == "payload-manifest-missing":
+                accepted = "no-manifest" in self._options.accept
+                self._note(found._replace(message=UNPROVEN) if accepted else found, not accepted)
             elif kind == "checksum-mismatch":
                 self._changed |= of_payload
                 self._judge_difference(found, "changed" if of_payload else "tag-files")
@@ -281,7 +291,8 @@ class _Update:
         return listed, match._replace(path=listed if normal_key(listed) == normal_key(path) else path)
 
     def _note_added(self, path: bytes) -> None:
-        if len(self._tag_files.payload.algorithms) == len(self._bag.manifests):  # otherwise it may be listed
+        # If a manifest was not read, it may be listed; without any, that was reported once.
+        if 0 < len(self._tag_files.payload.algorithms) == len(self._bag.manifests):
             self._judge_difference(problem("file-unlisted", path), "added")
         if reason := why_unlistable(path.removeprefix(BELOW_PAYLOAD)):
             self._note(problem("path-unsafe", path, reason), True)

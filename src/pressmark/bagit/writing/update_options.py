@@ -16,7 +16,7 @@ from pressmark.fixity.algorithms import algorithm_names
 __all__ = ["ACCEPTED", "UpdateOptions"]
 
 # Changes that the caller can accept.
-ACCEPTED = ("added", "removed", "changed", "tag-files")
+ACCEPTED = ("added", "removed", "changed", "tag-files", "no-manifest")
 
 
 class UpdateOptions(NamedTuple):
@@ -87,6 +87,8 @@ class UpdateOptions(NamedTuple):
         """
         begin = bag.algorithms if self.algorithms is None else self.algorithms
         names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
+        if not names and not bag.manifests:
+            raise BagError(bag.path, "no payload manifest found; restore it from another copy")
         if not names:
             raise BagError(bag.path, "no payload manifest would remain; keep one, or add another")
         if not self.payload and set(names) - set(bag.algorithms):

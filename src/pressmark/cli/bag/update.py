@@ -69,6 +69,11 @@ EPILOG = """\
 More examples:
   pressmark bag update bag --accept added,removed --info "Bagging-Date=2026-11-21"
   pressmark bag update bag --info "Contact-Name=A. Archivist" --metadata-only
+  pressmark bag update bag --add-algorithm sha512 --accept no-manifest
+
+A bag without any payload manifest gets one from its present files by --accept no-manifest, with --add-algorithm. It
+proves nothing about the past of the files: restore the manifest from another copy if there is one. Manifests with
+backslashes as separators of paths are rewritten.
 
 All files are verified first, in the same read that computes new checksums. Files that do not match the manifests stop
 the update: they are listed, and nothing is changed, unless --accept allows the change. An update is atomic: after an
@@ -106,8 +111,8 @@ done), 130 interrupted.
     "--accept",
     metavar="CHANGE[,CHANGE]...",
     multiple=True,
-    help="Accept changes: added, removed, changed (payload files), tag-files (changed, removed or unlisted tag files);"
-    " repeatable.",
+    help="Accept changes: added, removed, changed (payload files), tag-files (changed, removed or unlisted tag files),"
+    " no-manifest (a bag without payload manifest); repeatable.",
 )
 @click.option(
     "--rewrite",
@@ -210,11 +215,14 @@ class _Accepted:
         self._last = ""
         self._counts: Counter[str] = Counter()
         self._new_tag_files = 0
+        #: Whether there was anything to compare the files with.
+        self.is_verified = True
 
     def add(self, problem: Problem) -> None:
         """Count and write a problem."""
         self.report.add([problem])
         self._write(problem)
+        self.is_verified &= problem.kind != "payload-manifest-missing"
         word = accept_word(problem)
         if word is not None and problem.path != self._last:
             # A file has a problem for each algorithm, one after another.
@@ -241,7 +249,7 @@ def _report(bag: Bag, listener: Listener, accepted: _Accepted, seconds: float, j
     if listener.read.items:
         size = listener.read.bytes
         pieces = [
-            f"{format_count(listener.read.items, 'file')} verified",
+            f"{format_count(listener.read.items, 'file')} {'verified' if accepted.is_verified else 'hashed'}",
             format_bytes(size),
             *([] if journal else format_rate(size, seconds)),
             *ledger_words(journal),

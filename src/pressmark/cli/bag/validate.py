@@ -329,8 +329,10 @@ def _refuse(bags: tuple[bytes, ...]) -> None:
         if os.path.isdir(path):
             continue
         # Most bags are directories.
-        from pressmark.bagit.archive.reader import is_archive
+        from pressmark.bagit.archive.reader import is_archive, why_unsupported
 
+        if (reason := why_unsupported(path)) is not None:
+            raise CallError(f"{os.fsdecode(path)}: {reason}")
         if not os.path.isfile(path) or not is_archive(path):
             raise CallError(f"{os.fsdecode(path)}: not a directory or archive; expected zip, tar or compressed tar")
 
