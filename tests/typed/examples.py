@@ -132,3 +132,6 @@ def objects(tmp: Path) -> None:
     assert_type(root.diff("a:1", "v1", 2), stores.Changes)
     assert_type(root.get("a:1", version="v2").digests, dict[str, str])
     assert_type(root.update("a:1", add={"new": tmp / "new"}, rename={"old": "new name"}), stores.StoreObject)
+    assert_type(root.restore("a:1", "v1", ["a", "b"], message="why"), stores.StoreObject)
+    for upgraded in root.upgrade(["a:1"], to="1.1", algorithm="sha512"):
+        assert_type(upgraded, stores.IngestResult[stores.StoreObject])

@@ -247,7 +247,8 @@ KINDS = Kinds(
         "version-unfinished": _ocfl(
             ERROR,
             "an interrupted change: a complete version that the inventory does not list yet, or an inventory with the "
-            "sidecar of the earlier one; a repair or the next change of the object completes it",
+            "sidecar or the declaration of the earlier one; a repair or the next change of the object completes it",
+            "E038",
             "E046",
             "E060",
         ),

@@ -161,6 +161,47 @@ def test_many_writers(kills: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         assert done.count(one) <= versions <= done.count(one) + maybe.count(one)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_upgrades_beside_writers(seed: int) -> None:
+    """Whoever adds a version while another run upgrades the object finishes what is there, and loses nothing."""
+    bucket = new_bucket(version="1.0")
+    ids = [f"info:many/{number}" for number in range(3)]
+    for one in ids:
+        open_root(bucket, algorithm="sha256").put(one, {"n": b"0"}, created=CREATED)
+    done: list[str] = []
+    wrong: list[object] = []
+
+    def write(writer: int) -> None:
+        chance = random.Random(seed * 10 + writer)
+        for number in range(5):
+            one = chance.choice(ids)
+            try:
+                open_root(bucket).update(one, add={f"{writer}/{number}": b"x"}, created=CREATED)
+                done.append(one)
+            except ObjectError as error:
+                if error.kind not in ("changed", "exists"):
+                    wrong.append(error)
+
+    def upgrade_all() -> None:
+        for result in open_root(bucket).upgrade(to="1.1", algorithm="sha512", created=CREATED):
+            if result.error is not None and result.error.kind not in ("changed", "exists"):
+                wrong.append(result.error)
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(3)]
+    threads += [threading.Thread(target=upgrade_all) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    upgrade_all()
+    root = open_root(bucket)
+    assert errors(root.check(digests=True)) == []
+    for one in ids:
+        assert len(root.versions(one)) == done.count(one) + 2
+        assert root.get(one).inventory["digestAlgorithm"] == "sha512"
+
+
 class Mortal:
     """A bucket for one process, which is killed at some request, and makes no more."""
 

@@ -2,8 +2,9 @@
 
 Only new files are written: the version's directory with content, inventory and sidecar, and the object's next inventory
 and sidecar. It is published in three steps, each flushed before the next: the directory is moved into the object, the
-inventory is replaced, the sidecar is replaced. :mod:`pressmark.stores.ocfl.unfinished` finds a version whose publishing
-was interrupted, and :func:`finish_version` makes the remaining steps.
+inventory is replaced, the sidecar is replaced. If the version has another OCFL version, the declaration is replaced
+last. :mod:`pressmark.stores.ocfl.unfinished` finds a version whose publishing was interrupted, and
+:func:`finish_version` makes the remaining steps.
 """
 
 from __future__ import annotations
@@ -208,6 +209,8 @@ class NextVersion:
         version, problems = read_declaration(self._storage, self.path, OBJECT, there)
         if version is None:
             return "declaration-missing: the object declares no supported version of OCFL"
+        if later(version, self._root.version):
+            self._root.read_declaration()  # another run may have upgraded it
         if later(version, self._root.version):
             return (
                 f"version-later: the object declares OCFL {version},"
