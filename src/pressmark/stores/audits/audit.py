@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from math import ceil, inf
 from queue import Empty, Full, Queue
@@ -127,28 +128,30 @@ def audit(
     if not is_address(root) and is_inside(state, root):
         raise AuditError(os.fsencode(state), f"inside of the store {quoted_path(root)}; choose another file")
     with ExitStack() as stack:
-        check, results = _check(store, digests, stack)
+        make_check = _check(store, digests, stack)
         known = stack.enter_context(AuditState(state, root, store.kind))
         before = None if older_than is None else int(time() - older_than.total_seconds())
         run = _Run(store, known, before, resolve_threads(threads), progress, ignore)
         run.limit(max_seconds, max_bytes, max_objects)
         selected = None if ids is None and not match else _selected(store, ids, match, run)
-        return run.report(selected, check, results, "stored" if digests == "stored" else "read")
+        return run.report(selected, make_check, "stored" if digests == "stored" else "read")
 
 
-def _check(store: Store, digests: Digests, stack: ExitStack) -> tuple[Any, list[ObjectResult]]:
-    """Return a function that returns the check of a storage root, given what hears its events, and the list that
-    receives its results.
-    """
-    results: list[ObjectResult] = []
+# Returns the check of a storage root, given what it calls with its events, and with the result of each object.
+_MakeCheck = Callable[[Progress, Callable[["ObjectResult"], None]], "Check"]
+
+
+def _check(store: Store, digests: Digests, stack: ExitStack) -> _MakeCheck | None:
+    """Return a function that returns the check of a storage root; :data:`None` for another store."""
     if store.kind != "ocfl":
         store._reads_digests(digests)
-        return None, results
+        return None
     from pressmark.stores.ocfl.check import Check
 
     with store_errors(store.root):
         server = cast("OcflRoot", store)._server_digests(digests or True, None, stack)
-    return lambda heard: Check(store, heard, results.append, server, duplicates=False), results  # type: ignore[arg-type]
+    root = cast("OcflRoot", store)
+    return lambda on_event, on_object: Check(root, on_event, on_object, server, duplicates=False)
 
 
 #: Path, surrounding object and identifier of an object.
@@ -221,7 +224,7 @@ class _Run:
         )
 
     def report(
-        self, selected: Iterator[_Found | Problem] | None, check: Any, results: list[ObjectResult], how: str
+        self, selected: Iterator[_Found | Problem] | None, make_check: _MakeCheck | None, how: str
     ) -> AuditReport:
         """Verify what is due, and return the report."""
         state, report = self._state, self._running.report
@@ -229,14 +232,16 @@ class _Run:
             report.counts.update(files=0, bytes=0)
         with Threads(1, "pressmark-listing", patience=PATIENCE) as pool:
             is_old = state.listed is None or not 0 <= time() - state.listed < LISTED_EVERY
-            if selected is None and (is_old or state.is_new_round) and self._seconds_left() > 0:
+            is_new = not self._is_over() and state.begin_round()
+            if selected is None and (is_old or is_new) and self._seconds_left() > 0:
                 self._listing = pool.submit(self._list)
             feed = self._due() if selected is None else self._due_among(selected)
-            if check is not None:
-                self._verify_ocfl(check(EventListener(self._hear)), results, feed, how)
+            if make_check is not None:
+                self._verify_ocfl(make_check, feed, how)
             else:
                 assert isinstance(self._store, WalkedStore)
-                self._take(audit_walked(self._store, feed, self.threads, self._running, self.ignore))
+                for one in audit_walked(self._store, feed, self.threads, self._running, self.ignore):
+                    self._take(one)
             while self._is_listing() and self._seconds_left() > 0:
                 sleep(PAUSE)
                 self._report_listing()
@@ -244,15 +249,14 @@ class _Run:
         self._running.finish()
         return self._summarized(report)
 
-    def _verify_ocfl(self, check: Check, results: list[ObjectResult], feed: Iterator[Any], how: str) -> None:
-        storage = cast("OcflRoot", self._store).storage
+    def _verify_ocfl(self, make_check: _MakeCheck, feed: Iterator[KnownObject | None], how: str) -> None:
+        exists = cast("OcflRoot", self._store).storage.exists
+        make = partial(make_check, EventListener(self._hear))
+        limits = self.threads, self.ignore, self._seconds_left
         with store_errors(self._store.root):
-            self._take(
-                audit_ocfl(check, results, storage.exists, feed, how, self.threads, self.ignore, self._seconds_left)
-            )
-            counts = check.finish(self.threads, self.ignore).counts
+            found = audit_ocfl(make, exists, feed, how, *limits, self._take)
         self._running.report.counts.clear()
-        self._running.report.counts.update(counts)
+        self._running.report.counts.update(found.counts)
 
     def _hear(self, event: object) -> None:
         """Pass on an event of the check of a storage root."""
@@ -304,12 +308,11 @@ class _Run:
 
     # --- results --------------------------------------------------------------------------------------------------
 
-    def _take(self, audited: Iterator[Audited | None]) -> None:
-        """Record the result of each object."""
-        for one in audited:
-            if one is not None:
-                self._record(*one)
-            self._report_listing()
+    def _take(self, one: Audited | None) -> None:
+        """Record the result of an object."""
+        if one is not None:
+            self._record(*one)
+        self._report_listing()
 
     def _record(self, known: KnownObject, result: Any) -> None:
         self._ahead -= known.size or 0

@@ -136,7 +136,6 @@ class AuditState:
     :param store: the directory or the address of the store
     :param kind: the kind of the store
     :ivar round: the number of the current round
-    :ivar is_new_round: whether this run begins it
     :ivar listed: when all objects were listed last, in seconds since 1970; :data:`None` for never
     :raises AuditError: another run uses the file, or it is not the state of this store
     """
@@ -219,23 +218,17 @@ class AuditState:
         self.listed = before["listed"]
 
     def _begin_run(self) -> None:
-        """Begin a run, and a round if the last one is complete."""
+        """Begin a run."""
         self._round_turn: int
         self.round, self._round_turn = self._execute("SELECT number, turn FROM rounds ORDER BY number DESC").fetchone()
         turns = self._one("SELECT MAX(turn) FROM objects") or 0, -(self._one("SELECT MIN(turn) FROM objects") or 0)
         # An object may have been removed that was verified last.
         self._turn: int = max(*turns, self._round_turn)
         self._next: int = (self._one("SELECT MAX(number) FROM objects") or 0) + 1
-        is_complete = self._turn > self._round_turn and not self._one(
+        self._is_complete = self._turn > self._round_turn and not self._one(
             "SELECT COUNT(*) FROM (SELECT 1 FROM objects WHERE turn BETWEEN ? AND ? LIMIT 1)",
             [-self._round_turn, self._round_turn],
         )
-        self.is_new_round: bool = is_complete or not self._turn
-        if is_complete:
-            self._execute("UPDATE rounds SET ended = ? WHERE number = ?", [self._begun, self.round])
-            self._execute("INSERT INTO rounds (turn, begun) VALUES (?, ?)", [self._turn, self._begun])
-            self._execute("DELETE FROM reported")
-            self.round, self._round_turn = self.round + 1, self._turn
         self._start: int = self._turn
         last = self._execute("SELECT objects, again FROM runs ORDER BY number DESC LIMIT 1").fetchone()
         self._is_again_first = last is None or last[0] == 0 or last[0] > last[1]
@@ -244,6 +237,19 @@ class AuditState:
         self._last_again, self._last_new, self._last_old = -self._start - 1, 0, 0
         # A bit for each number of an object that was seen in this run.
         self._seen = bytearray(self._next // 8 + 1)
+
+    def begin_round(self) -> bool:
+        """Begin a round if the last one is complete, and return whether this run begins one."""
+        with self._lock, self._errors():
+            if self._is_complete:
+                self._execute("UPDATE rounds SET ended = ? WHERE number = ?", [self._begun, self.round])
+                self._execute("INSERT INTO rounds (turn, begun) VALUES (?, ?)", [self._turn, self._begun])
+                self._execute("DELETE FROM reported")
+                self.round, self._round_turn = self.round + 1, self._turn
+                self._execute("UPDATE runs SET round = ? WHERE number = ?", [self.round, self._run])
+                self._is_complete = False
+                return True
+        return self._turn == 0
 
     def _set(self, **values: object) -> None:
         self._base.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())

@@ -51,31 +51,41 @@ class Audited(NamedTuple):
 
 
 def _result(problems: Iterable[Problem]) -> str:
-    """Return the result of an object with these problems, as the state records it."""
-    return " ".join(sorted({one.kind for one in problems if one.severity == "error"})) or "ok"
+    """Return the result of an object with these problems, as the state records it. A file that is archived was not
+    verified.
+    """
+    kinds = {one.kind for one in problems if one.severity == "error" or one.kind == "content-archived"}
+    return " ".join(sorted(kinds)) or "ok"
 
 
 # --- storage roots ----------------------------------------------------------------------------------------------------
 
 
 def audit_ocfl(
-    check: Check,
-    results: list[ObjectResult],
+    make_check: Callable[[Callable[[ObjectResult], None]], Check],
     exists: Callable[[bytes], bool],
     feed: Feed,
     how: str,
     threads: int,
     ignore: Sequence[str],
     seconds_left: Callable[[], float],
-) -> Iterator[Audited | None]:
-    """Verify objects of an OCFL storage root, many in one call of its check; yield :data:`None` now and then.
+    take: Callable[[Audited | None], object],
+) -> Report:
+    """Verify objects of an OCFL storage root, many in one call of its check, and return the report of the check.
 
-    :param results: to which the check appends the result of each object
+    :param make_check: returns the check, given what it calls with the result of each object
     :param exists: returns whether an object exists
+    :param take: called with each object, and now and then with :data:`None`
     """
+    pending: dict[str, KnownObject] = {}
+
+    def record(found: ObjectResult) -> None:
+        result = Verification(found.id, found.bytes, how, _result(found.problems), found.digest)
+        take(Audited(pending.pop(found.path), result))
+
+    check = make_check(record)
     count, is_ended = threads, False
     while not is_ended:
-        pending: dict[str, KnownObject] = {}
         is_ended = True
         for one in feed:
             if one is not None:
@@ -85,18 +95,16 @@ def audit_ocfl(
                 break
         if pending:
             begin, number = monotonic(), len(pending)
-            check.check_objects(((one.path, one.inside) for one in pending.values()), True, threads, ignore)
-            for found in results:
-                result = Verification(found.id, found.bytes, how, _result(found.problems), found.digest)
-                yield Audited(pending.pop(found.path), result)
-            results.clear()
+            check.check_objects([(one.path, one.inside) for one in pending.values()], True, threads, ignore)
             for one in pending.values():
                 # Removed since it was listed, or unreadable, which the check has reported.
-                yield Audited(one, Verification(one.id, 0, how, "unreadable") if exists(one.path) else None)
+                take(Audited(one, Verification(one.id, 0, how, "unreadable") if exists(one.path) else None))
+            pending.clear()
             each = max(monotonic() - begin, 1e-6) / number
             most = min(MOST, GROWTH * number, int(min(CALL, seconds_left()) / each))
             count = max(threads, most)
-        yield None
+        take(None)
+    return check.finish(threads, ignore)
 
 
 # --- other stores -----------------------------------------------------------------------------------------------------
