@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.buckets.address import is_address
 from pressmark.errors import AuditError, quoted, quoted_path
-from pressmark.fs.names import decode_fs, encode_fs, is_inside
+from pressmark.fs.names import encode_fs, is_inside
 from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.audits.audit_state import AuditState, Coverage, KnownObject
-from pressmark.stores.audits.object_audits import PATIENCE, Audited, audit_ocfl, audit_walked
+from pressmark.stores.audits.object_audits import PATIENCE, Audited, audit_ocfl, audit_walked, look_at
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.job import walked
-from pressmark.stores.objects import Digests, StoreObject
+from pressmark.stores.objects import Digests
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import RunningReport
 from pressmark.stores.selection import refuse_both
@@ -250,11 +250,10 @@ class _Run:
         return self._summarized(report)
 
     def _verify_ocfl(self, make_check: _MakeCheck, feed: Iterator[KnownObject | None], how: str) -> None:
-        exists = cast("OcflRoot", self._store).storage.exists
         make = partial(make_check, EventListener(self._hear))
         limits = self.threads, self.ignore, self._seconds_left
         with store_errors(self._store.root):
-            found = audit_ocfl(make, exists, feed, how, *limits, self._take)
+            found = audit_ocfl(make, self._exists, feed, how, *limits, self._take)
         self._running.report.counts.clear()
         self._running.report.counts.update(found.counts)
 
@@ -415,11 +414,13 @@ class _Run:
                 continue
 
     def _exists(self, known: KnownObject) -> bool:
-        if not isinstance(self._store, WalkedStore):
-            exists: Callable[[bytes], bool] = cast("OcflRoot", self._store).storage.exists
-            return exists(known.path)
-        walk = self._store.walk.with_options(self.ignore)
-        return bool(walk.again(StoreObject(known.id, decode_fs(known.path), False, None, ())))
+        """Return whether an object exists, or cannot be read."""
+        try:
+            if not isinstance(self._store, WalkedStore):
+                return cast("OcflRoot", self._store).storage.exists(known.path)
+            return bool(look_at(self._store.walk.with_options(self.ignore), known))
+        except OSError:
+            return True
 
     # --- the summary ----------------------------------------------------------------------------------------------
 

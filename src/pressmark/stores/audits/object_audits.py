@@ -10,24 +10,23 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from pressmark.errors import ObjectError, PressmarkError
+from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.fixity.manifests import object_digest
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores.audits.audit_state import KnownObject, Verification
-from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import StoreObject
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, RunningReport
-from pressmark.stores.walked_store import WalkedStore
+from pressmark.stores.recheck import Item, RunningReport, await_turn
+from pressmark.stores.walked_store import StoreWalk, WalkedStore
 from pressmark.threads import Threads, require_use
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import Check, ObjectResult
 
-__all__ = ["Audited", "audit_ocfl", "audit_walked"]
+__all__ = ["PATIENCE", "Audited", "audit_ocfl", "audit_walked", "look_at"]
 
 # Seconds for the objects of one call of a check: the longest time that a run lasts longer than it should.
 CALL = 2.0
@@ -63,7 +62,7 @@ def _result(problems: Iterable[Problem]) -> str:
 
 def audit_ocfl(
     make_check: Callable[[Callable[[ObjectResult], None]], Check],
-    exists: Callable[[bytes], bool],
+    exists: Callable[[KnownObject], bool],
     feed: Feed,
     how: str,
     threads: int,
@@ -98,7 +97,7 @@ def audit_ocfl(
             check.check_objects([(one.path, one.inside) for one in pending.values()], True, threads, ignore)
             for one in pending.values():
                 # Removed since it was listed, or unreadable, which the check has reported.
-                take(Audited(one, Verification(one.id, 0, how, "unreadable") if exists(one.path) else None))
+                take(Audited(one, Verification(one.id, 0, how, "unreadable") if exists(one) else None))
             pending.clear()
             each = max(monotonic() - begin, 1e-6) / number
             most = min(MOST, GROWTH * number, int(min(CALL, seconds_left()) / each))
@@ -134,6 +133,19 @@ def audit_walked(
             yield audited
 
 
+def look_at(walk: StoreWalk, known: KnownObject) -> list[Item]:
+    """Return what is at the path of an object now; empty if it no longer exists.
+
+    :raises OSError: it cannot be read
+    """
+    record = StoreObject(known.id, decode_fs(known.path), False, None, ())
+    found = walk.again(record)
+    if not found and not walk.is_read_only:
+        await_turn(walk.work_directory)  # another run may be replacing it
+        found = walk.again(record)
+    return found
+
+
 def _examined(
     store: WalkedStore, ignore: Sequence[str], known: KnownObject | None
 ) -> tuple[Audited, list[Item], Report] | None:
@@ -143,8 +155,12 @@ def _examined(
     report = Report(counts={"files": 0, "bytes": 0})
     items: list[Item] = []
     walk = store.walk.with_options(ignore)
-    with store_errors(store.root):
-        there = walk.again(StoreObject(known.id, decode_fs(known.path), False, None, ()))
+    try:
+        there = look_at(walk, known)
+    except OSError as error:
+        if store.bucket is not None:  # the server cannot be reached
+            raise StoreError(store.root, error.strerror or str(error)) from error
+        there = [problem("unreadable", known.path, error.strerror or str(error))]
     for record in walk.objects(on_problem=items.append, items=there):
         items += store.examine(record, True, report, ignore)
     if not items:
