@@ -26,6 +26,7 @@
     │       ├── DamagedObjectError(path, id, kind, reason)          + FixityError  its content does not match its digest
     │       └── ObjectTypeError(path, id, kind, reason)             + TypeError    its source has the wrong type
     ├── JobError(path, reason)                                     a run cannot start or continue
+    ├── AuditError(path, reason)                                   a state of audits cannot be used
     └── ReportError(path, reason)                                  a report cannot be written
 
 :exc:`Cancelled` is no ``Exception``: it ends a call that :meth:`pressmark.Progress.cancel` cancelled.
