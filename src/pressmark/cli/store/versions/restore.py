@@ -29,14 +29,14 @@ from pressmark.stores.selection import by_path
 __all__ = ["restore_command"]
 
 HELP = """\
-Bring back an earlier version of the OCFL object IDENTIFIER, or single files of it, as a new version.
+Bring back an earlier version of the OCFL object IDENTIFIER.
 
 \b
 Examples:
   pressmark store restore root ark:/13030/xt12t3 --version v1 --message "Undo the new scans"
-  pressmark store restore root ark:/13030/xt12t3 --version v1 mets.xml scans
+  pressmark store restore root ark:/13030/xt12t3 --version v1 mets.xml page1.tif
 
-With PATHs, only these files and directories become as they were in that version.
+Its files become a new version. With PATHs, only these files and directories become as they were.
 """
 
 EPILOG = """\

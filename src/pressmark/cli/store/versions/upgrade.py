@@ -37,33 +37,37 @@ if TYPE_CHECKING:
 __all__ = ["upgrade_command"]
 
 HELP = """\
-Give the objects of an OCFL storage root a later OCFL version, or another digest algorithm, as new versions.
+Upgrade the objects of an OCFL storage root, each by a new version.
 
 \b
 Examples:
   pressmark store upgrade root --to 1.1 --dry-run
   pressmark store upgrade root --to 1.1 --algorithm sha512 --message "OCFL 1.1"
 
-Without IDENTIFIER, --from or --match, all objects of STORE are upgraded.
+--to sets the OCFL version, --algorithm the digest algorithm. Without IDENTIFIER, --from or --match, all objects of
+STORE are upgraded.
 """
 
-EPILOG = """\
+DETAILS = """\
 No content is copied: the new version of an object refers to the content that the object stores. Its earlier versions
 stay as they are. The storage root declares the OCFL version first, also if only some objects are selected; objects of
 an earlier OCFL version remain valid in it. With --algorithm, all content of an object is read once, and compared with
-its digests: an object with damaged or lost content is not changed.
+its digests: an object with damaged or lost content is not changed. An object with a mutable HEAD is not changed. With
+--dry-run, content is not read.
+"""
 
+EPILOG = """\
 Each upgraded object is a line on standard output: identifier, TAB, and path in STORE; with --json, as "pressmark store
 ls" lists it. An object that has the OCFL version (or a later one) and the digest algorithm is not changed: after an
 interrupt, run the same command again. A failed object is reported on standard error, and the command continues with the
-next. An object with a mutable HEAD is not changed. With --dry-run, content is not read.
+next.
 
 Exit status: 0 all objects upgraded, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """
 
 
 # Options that few calls need.
-PAGE_OPTIONS = "--identifiers --null --crlf --endpoint --s3-profile --region"
+PAGE_OPTIONS = "--identifiers --layout --claims --single-writer --null --crlf --endpoint --s3-profile --region"
 
 
 @click.command(
@@ -71,6 +75,7 @@ PAGE_OPTIONS = "--identifiers --null --crlf --endpoint --s3-profile --region"
     cls=Command,
     page_options=PAGE_OPTIONS,
     help=HELP,
+    details=DETAILS,
     epilog=EPILOG,
     short_help="Upgrade objects to another OCFL version.",
 )
