@@ -115,6 +115,18 @@ def test_some_objects(root: OcflRoot) -> None:
     assert [one.id for one in results] == ["x1"]
 
 
+def test_a_root_that_is_open(root: OcflRoot) -> None:
+    """A run that has opened the root before sees that another one has upgraded it."""
+    before = [reopened(root, user=root.user) for _ in range(2)]
+    upgraded(root, to="1.1")
+    assert [one.version for one in before] == ["1.0", "1.0"]
+    assert before[0].check().ok
+    assert before[1].update("x1", add={"n": b"n"}).version == "v4"
+    (at(root) / "0=ocfl_1.1").unlink()
+    (at(root) / "0=ocfl_1.0").write_bytes(b"ocfl_1.0\n")
+    assert kinds(reopened(root).check()) == ["version-later"]
+
+
 def test_a_dry_run(root: OcflRoot) -> None:
     upgraded(root, "x2", to="1.1")
     before = tree(at(root))

@@ -318,6 +318,9 @@ class Check:
     def _look(self, tree: ObjectTree) -> Checked:
         """Check one object; unreadable files are found here, unless the content is read."""
         checked = check_object(tree, self._store.version)
+        if any(one.kind == "version-later" for one in checked.problems):
+            self._store.read_declaration()  # another run may have upgraded the root
+            checked = check_object(tree, self._store.version)
         for path, error in () if self._reads_content else tree.unreadable(checked.unread):
             full = os.path.join(tree.path, encode_fs(path))
             checked.problems.extend(unreadable_file(error, full, "content-unreadable"))
