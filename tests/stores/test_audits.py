@@ -348,6 +348,71 @@ def test_a_damaged_state(store: Store, state: Path) -> None:
     assert stores.audit(store, state).counts["objects"] == len(IDS)
 
 
+def test_a_listing_that_fails(case: str, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends with the error; what was verified is recorded, and the next run lists the store again."""
+    store = make(tmp_path / "store", case)
+    walked = audit.walked
+
+    def failing(*arguments: object) -> Iterator[object]:
+        for number, found in enumerate(walked(*arguments)):  # type: ignore[arg-type]
+            if number == 4:
+                raise OSError(5, "Input/output error")
+            yield found
+
+    monkeypatch.setattr(audit, "walked", failing)
+    monkeypatch.setattr(audit, "AT_ONCE", 2)
+    with pytest.raises(StoreError, match="Input/output error"):
+        stores.audit(store, state)
+    monkeypatch.undo()
+    before = stores.audit(store, state, max_seconds=0)
+    assert not before.is_listed
+    report = stores.audit(store, state)
+    assert report.coverage.verified == report.coverage.objects == len(IDS)
+    assert report.counts["objects"] >= len(IDS) - before.coverage.verified
+
+
+def test_a_full_disk(store: Store, state: Path) -> None:
+    """It is one line, and no usage error."""
+    with AuditState(state, "/store", "bags") as one:
+        one._base.execute("PRAGMA max_page_count = 20")
+        names = [(b"%0200d" % number, None, None) for number in range(1000)]
+        with pytest.raises(AuditError, match="no space left on the device") as raised:
+            one.add(names)
+        assert isinstance(raised.value.__cause__, OSError)
+
+
+def test_results_are_written_soon(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least twice a second, so that a killed run has lost almost nothing."""
+    now = time.monotonic()
+    monkeypatch.setattr(audit_state, "monotonic", lambda: now)
+    statements: list[str] = []
+    with AuditState(state, "/store", "bags") as one:
+        one.add([(b"%d" % number, None, None) for number in range(9)])
+        one._base.set_trace_callback(statements.append)
+        for number, known in enumerate(one.due(9, None), 1):
+            now += 0.3
+            one.record(known, Verification(None, 1, "read", "ok"))
+            assert statements.count("COMMIT") == number // 2
+
+
+def test_an_object_is_removed_that_was_verified_last(state: Path) -> None:
+    """The numbers of verifications go on, so that no object is due twice in a round."""
+    with AuditState(state, "/store", "bags") as one:
+        one.add([(b"%d" % number, None, None) for number in range(3)])
+        for known in one.due(3, None):
+            one.record(known, Verification(None, 1, "read", "ok"))
+        one.remove(known)
+    with AuditState(state, "/store", "bags") as one:
+        assert one.begin_round() is True
+    with AuditState(state, "/store", "bags") as one:
+        assert one.begin_round() is False
+        first = one.due(1, None)[0]
+        one.record(first, Verification(None, 1, "read", "ok"))
+    with AuditState(state, "/store", "bags") as one:
+        assert first.path not in [known.path for known in one.due(9, None)]
+        assert one.round == 2
+
+
 def test_names_that_are_not_utf8(tmp_path: Path, state: Path) -> None:
     store = make(tmp_path / "store", "pairtree")
     odd = b"pairtree_root/" + b"/".join([b"ob", b"\xff"])

@@ -10,6 +10,7 @@ on a network file system. What a run has committed survives its death.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -170,7 +171,7 @@ class AuditState:
             try:
                 self.commit()
             except AuditError:
-                if kind is None:
+                if kind is None and self._base.in_transaction:  # a full disk has ended it
                     raise
             finally:
                 self._base.close()
@@ -180,7 +181,10 @@ class AuditState:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise AuditError(self._path, _reason(error)) from error
+            # A disk that fails is not a usage error.
+            number = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO}.get(_code(error))
+            cause = error if number is None else OSError(number, str(error), self._path)
+            raise AuditError(self._path, _reason(error)) from cause
 
     def _execute(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         return self._base.execute(query, values)
@@ -470,9 +474,13 @@ class AuditState:
         return (begun[0] - begun[-1]) / (len(begun) - 1) if len(begun) > 1 and begun[0] > begun[-1] else None
 
 
+def _code(error: sqlite3.DatabaseError) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+
+
 def _reason(error: sqlite3.DatabaseError) -> str:
     """Return the reason of an error, and what to do."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return "in use by another run; wait for it to finish"
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
