@@ -371,14 +371,14 @@ def test_a_listing_that_fails(case: str, tmp_path: Path, state: Path, monkeypatc
     assert report.counts["objects"] >= len(IDS) - before.coverage.verified
 
 
-def test_a_full_disk(store: Store, state: Path) -> None:
+def test_a_full_disk(state: Path) -> None:
     """It is one line, and no usage error."""
-    with AuditState(state, "/store", "bags") as one:
-        one._base.execute("PRAGMA max_page_count = 20")
-        names = [(b"%0200d" % number, None, None) for number in range(1000)]
-        with pytest.raises(AuditError, match="no space left on the device") as raised:
-            one.add(names)
-        assert isinstance(raised.value.__cause__, OSError)
+    names = [(b"%0200d" % number, None, None) for number in range(1000)]
+    one = AuditState(state, "/store", "bags")
+    one._base.execute("PRAGMA max_page_count = 20")
+    with pytest.raises(AuditError, match="no space left on the device") as raised, one:
+        one.add(names)
+    assert isinstance(raised.value.__cause__, OSError)
 
 
 def test_results_are_written_soon(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:

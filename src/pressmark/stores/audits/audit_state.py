@@ -171,7 +171,7 @@ class AuditState:
             try:
                 self.commit()
             except AuditError:
-                if kind is None and self._base.in_transaction:  # a full disk has ended it
+                if kind is None:
                     raise
             finally:
                 self._base.close()
