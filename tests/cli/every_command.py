@@ -29,6 +29,8 @@ COMMANDS: dict[str, list[str]] = {
     "validate archive": ["bag", "validate", "bag.tar"],
     "bag update": ["bag", "update", "bag", "--add-algorithm", "md5"],
     "complete": ["bag", "complete", "bag"],
+    "revert": ["bag", "revert", "bag", "-o", "bag.sha512"],
+    "create table": ["bag", "create", "--table", "items.csv", "-o", "bags"],
     "info": ["bag", "info", "bag"],
     "pack": ["bag", "pack", "bag", "-o", "packed.tar"],
     "unpack": ["bag", "unpack", "bag.tar", "-o", "unpacked"],
@@ -63,6 +65,7 @@ def make_files(folder: Path) -> None:
     identifiers = [f"ark:/1/{number}" for number in range(2000)]
     (folder / "ids.txt").write_text("".join(f"{one}\n" for one in identifiers))
     (folder / "table.csv").write_text("id,n\n" + "".join(f"{one},1\n" for one in identifiers))
+    (folder / "items.csv").write_text("path,Title\nfiles,A\nfiles/sub,B\n")
     (folder / "list.tsv").write_text("".join(f"id:{number}\tfiles\n" for number in range(5)))
     for arguments in (
         ["hash", "files", "-o", "SHA512SUMS"],

@@ -1308,3 +1308,23 @@ def test_create_with_fetch(quick: Run, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert list((tmp_path / "new" / "data").iterdir()) == []
     assert (tmp_path / "new" / "manifest-sha512.txt").read_text() == f"{'0' * 128}  data/a\n{'1' * 128}  data/b\n"
+
+
+def test_json_of_create(call: Call, tmp_path: Path) -> None:
+    """Each bag is an object, also in place; the summary counts them."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(name)
+    done = call("bag", "create", "one", "-o", "bag", "--json", "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert list(map(json.loads, done.stdout.splitlines())) == [
+        {"status": "created", "path": "bag", "files": 1, "bytes": 3},
+        {"summary": {"ok": True, "created": 1, "failed": 0}},
+    ]
+    done = call("bag", "create", "one", "bag", "two", "--json")
+    assert done.exit_code == 1
+    first, failed, second, summary = map(json.loads, done.stdout.splitlines())
+    created = [{"status": "created", "path": name, "files": 1, "bytes": 3} for name in ("one", "two")]
+    assert [first, second] == created
+    assert (failed["status"], failed["path"], failed["message"][:13]) == ("failed", "bag", "already a bag")
+    assert summary == {"summary": {"ok": False, "created": 2, "failed": 1}}

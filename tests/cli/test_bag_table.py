@@ -94,7 +94,7 @@ REFUSED = [
     (["--table", "items.csv"], "--table requires -o; specify the directory of the bags"),
     (["--table", "none.csv", "-o", "out"], "none.csv: No such file or directory"),
     (["--table", "items.csv", "-o", "out.zip"], "--table requires -o DIRECTORY; use --archive to create archives"),
-    (["in/a", "--json"], "--json requires --table"),
+    (["in/a", "--archive", "zip"], "--archive requires --table"),
     (["--table", "items.csv", "-o", "out", "--column", "x"], "items.csv: column 'x' not found; columns: path, Con"),
 ]
 

@@ -265,7 +265,8 @@ def furnish(folder: Path, example: str) -> None:
             (folder / "objects" / name).mkdir(parents=True)
     if " store " in example or " migrate " in example:
         furnish_stores(folder, example)
-    if "-o bag" not in example or " pack " in example:
+    (folder / "items.csv").write_text("path,Contact-Name\nfiles,A\n")
+    if "-o bag" not in example or " pack " in example or " revert " in example:
         info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
         create(folder / "files", folder / "bag", info=info, algorithms=["md5", "sha512"])
         if "bag.tar.gz" in example:

@@ -474,7 +474,7 @@ def test_variables(bucket: MemoryBucket, call: Call, monkeypatch: pytest.MonkeyP
 
 def test_every_command_with_an_address_has_the_options() -> None:
     """Every command with an argument that may be an address has all of them, and no other command has one."""
-    for group, without in (("store", set()), ("bag", {"update", "complete"})):
+    for group, without in (("store", set()), ("bag", {"update", "complete", "revert"})):
         commands = main.get_command(click.Context(main), group)
         assert isinstance(commands, click.Group)
         for name in commands.list_commands(click.Context(commands)):

@@ -49,9 +49,18 @@ def _(folder: Path) -> None:
 
 @failing("validate")
 @failing("bag update")
+@failing("revert")
 @failing("pack")
 def _(folder: Path) -> None:
     (folder / "bag/data/f1").write_bytes(b"changed")
+
+
+@failing("create", "bag", "create", "plain", "bag")
+@failing("create archive", "bag", "create", "plain", "bag")
+@failing("create in place", "bag", "create", "plain", "bag")
+@failing("create table")
+def _(folder: Path) -> None:
+    (folder / "items.csv").write_text("path\nnowhere\nfiles\n")
 
 
 @failing("complete")
@@ -213,7 +222,11 @@ def test_text_output(name: str, call: Call, folder: Path) -> None:
         assert (folder / "out").read_bytes() == expected.stdout_bytes
 
 
-@pytest.mark.parametrize("name", [name for name in having("--output") if name not in TEXTS and "-o" in COMMANDS[name]])
+# Of revert, it is a list of checksums, which is replaced as that of hash.
+WITH_OUTPUT = [name for name in having("--output") if name not in TEXTS and "-o" in COMMANDS[name] and name != "revert"]
+
+
+@pytest.mark.parametrize("name", WITH_OUTPUT)
 def test_output_of_bags(name: str, call: Call, folder: Path) -> None:
     """An existing file is refused and stays; a bag is not created as a directory with the ending of other archives."""
     arguments = COMMANDS[name][: COMMANDS[name].index("-o")]

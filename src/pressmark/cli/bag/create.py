@@ -192,7 +192,7 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
     help="Format of TABLE. Default: by its ending.",
 )
 @click.option("--delimiter", metavar="CHARACTER", help="Field separator of CSV. Default: a comma.")
-@json_option("row of TABLE")
+@json_option("bag, or row of TABLE")
 @links_option(("refuse", "follow"), "Refuse symbolic links, or include their targets.")
 @fetch_base_option(
     "With -o: do not copy the files, but list them in fetch.txt, with URLs below URL. The server is not contacted."
@@ -328,7 +328,13 @@ def create_command(
     changed = destination or (sources[0] if sources else b"")
     with (
         open_ledger(ledger, names, sources) as journal,
-        Output(progress, stages=STAGES, interrupted=lambda: change_interrupted(changed, journal)) as output,
+        Output(
+            progress,
+            as_json=as_json,
+            go_on=True,
+            stages=STAGES,
+            interrupted=lambda: change_interrupted(changed, journal),
+        ) as output,
     ):
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
@@ -370,8 +376,10 @@ def create_command(
             if destination is None:
                 make = functools.partial(make, sources[0])
             _create_one(sources, destination, make, output, journal, (fetch_base or fetch) is not None)
+        created = len(sources) - failed if several else 1
+        output.summary({"ok": not failed, "created": created, "failed": failed})
     if several:
-        output.tell(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
+        output.tell(f"{format_count(created, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
 
 
@@ -403,6 +411,8 @@ def _create_one(
         # All problems were printed; the error contains only the first few.
         end = Failure if listener.wrote else CallError
         raise end(_refusal(destination or sources[0], reporter.failed)) from None
+    size, files = read_oxum(bag.info.first("Payload-Oxum") or "") or (None, len(bag.fetch))
+    _record(output, bag.path, files=files, bytes=size)
     # Files in a ledger, or on a server, were not read.
     output.tell(_report(bag, listener, None if journal or not sources else begin, is_holey, journal))
 
@@ -431,14 +441,19 @@ def _create_each(
                 if new is None:
                     reporter.flush()
                     listener = Listener(reporter, problems.append)
-                    result = _report(make(source, progress=listener), listener, begin)
+                    bag = make(source, progress=listener)
+                    result = _report(bag, listener, begin)
+                    size, files = read_oxum(bag.info.first("Payload-Oxum") or "") or (None, 0)
+                    _record(output, source, files=files, bytes=size)
                 else:
                     done = done.plus(new.files, new.bytes)
                     if number % TOGETHER == 0:
                         reporter.on_event(done)
                     result = _summary(source, new.files, new.bytes, new.algorithms)
+                    _record(output, source, files=new.files, bytes=new.bytes)
             except BagError as error:
                 failed += 1
+                _record(output, source, "failed", message=error.reason)
                 errors = sum(problem.severity == ERROR for problem in problems)
                 result, report = _refusal(source, errors) if errors else str(error), reporter.fail
             except KeyboardInterrupt:
@@ -447,6 +462,12 @@ def _create_each(
                 reporter.report(problem_text(problem, source))
             report(result)
     return failed
+
+
+def _record(output: Output, path: str | bytes, status: str = "created", **more: object) -> None:
+    """With ``--json``, write what came of a bag."""
+    if output.as_json:
+        output.record({"status": status, "path": os.fsdecode(path), **more})
 
 
 def _refusal(path: bytes, count: int) -> str:

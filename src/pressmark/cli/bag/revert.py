@@ -23,15 +23,16 @@ from pressmark.reports import Problem
 __all__ = ["revert_command"]
 
 HELP = """\
-Verify BAG, move its payload to the place of the bag, and remove the tag files.
+Turn BAG back into the directory of its payload files.
 
 \b
 Examples:
   pressmark bag revert bag -o bag.sha512
   pressmark bag revert bag --dry-run
 
-The tag files contain the only checksums of the payload, and its metadata. With -o, the checksums are kept in a file
-that "pressmark verify" reads. A bag that is not valid, or that has other tag files than those of BagIt, is refused.
+BAG is verified, its payload moves to its place, and the tag files are removed. They contain the only checksums of the
+payload, and its metadata: with -o, the checksums are kept in a file that "pressmark verify" reads. A bag that is not
+valid, or that has other tag files than those of BagIt, is refused.
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message; --json
 prints JSON instead. With --dry-run, each tag file that would be removed is a line, too.
@@ -60,7 +61,8 @@ Exit status: 0 success, 1 the bag is not valid, or reading or writing failed, 2 
     "sums",
     metavar="SUMS",
     type=click.Path(path_type=bytes),
-    help='Write the checksums of the payload to the file SUMS first, as "pressmark hash BAG" does afterwards.',
+    help='Write the checksums of the payload to the file SUMS first, as "pressmark hash BAG" does afterwards. SUMS is'
+    " replaced.",
 )
 @click.option(
     "--level",

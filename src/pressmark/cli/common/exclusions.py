@@ -62,7 +62,7 @@ Rule = Requires | Excludes
 
 _FETCHED = "SOURCE --fetch-base --copy-mode --ledger --nested --links --exclude --exclude-junk --delete-excluded"
 _ROWS = "SOURCE --fetch --fetch-base --ledger --delete-excluded"
-_OF_TABLE = "--column --name-column --archive --format --delimiter --json"
+_OF_TABLE = "--column --name-column --archive --format --delimiter"
 _WORKERS = "--workers --dask"
 _ONE_KIND = Excludes("--workers", "--dask", "a run has one kind of workers")
 _BY_WORKERS = (_ONE_KIND, Requires("--work", _WORKERS), Requires("--resume", _WORKERS))
