@@ -31,7 +31,7 @@ def test_a_revert(call: Call, bag: Path) -> None:
     done = call("bag", "revert", "bag", "-o", "bag.sha512")
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith("pressmark: bag: bag reverted; 4 tag files removed; 5 files verified, ")
-    assert done.stderr.endswith("; checksums in bag.sha512\n")
+    assert done.stderr.endswith("; checksums in 'bag.sha512'\n")
     assert sorted(path.relative_to(bag).as_posix() for path in bag.rglob("*")) == ["a.txt", "d", "d/b.txt"]
     assert call("verify", "bag.sha512").exit_code == 0
     assert (bag.parent / "bag.sha512").read_bytes() == call("hash", "bag").stdout_bytes
@@ -70,8 +70,7 @@ def test_refusals(call: Call, bag: Path, tmp_path: Path) -> None:
     done = call("bag", "revert", "bag")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        "pressmark: 'bag': 'note.txt': not tag files of BagIt, and would be lost;"
-        " move them elsewhere, or delete them with --delete-tag-files\n"
+        "pressmark: 'bag': 'note.txt': not tag files of BagIt, and would be lost; move them elsewhere\n"
     )
     done = call("bag", "revert", "bag", "--delete-tag-files", "-o", "bag/sums")
     assert (done.exit_code, done.stderr) == (

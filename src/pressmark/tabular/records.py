@@ -77,7 +77,7 @@ def _require(path: str, names: list[str], wanted: list[str]) -> None:
     for name in wanted:
         index_of(Column(name), names, path)
     if "" in names:
-        raise FormatError(path, f"column {names.index('') + 1} has no name; add one, or delete the column")
+        raise FormatError(path, f"column {names.index('') + 1} has no name; add one")
 
 
 def _parquet(reader: Any, wanted: list[str]) -> Iterator[TableRow]:

@@ -130,7 +130,7 @@ def test_a_column_of_names(files: Path) -> None:
         "t.csv:3: name of the bag '': empty",
         "t.csv:4: name of the bag 'x/y': contains a slash or NUL",
         "t.csv:5: name of the bag '..': not the name of a file",
-        "t.csv:6: name of the bag 'b.tar': the ending .tar is that of an archive; use archive= to create archives",
+        "t.csv:6: name of the bag 'b.tar': the ending '.tar' is that of an archive; use archive= to create archives",
         "t.csv:7: name of the bag '.pressmark-x': reserved",
     ]
 

@@ -20,7 +20,7 @@ from pressmark.bagit.profile import Profile
 from pressmark.bagit.walk import SeenNames
 from pressmark.bagit.writing.options import Elements, Path, checked_elements
 from pressmark.buckets.address import is_address
-from pressmark.errors import BagError, FormatError, PressmarkError, TableError, quoted
+from pressmark.errors import BagError, FormatError, PressmarkError, TableError, quoted, quoted_path
 from pressmark.fs.durable import exists
 from pressmark.option_names import option
 from pressmark.paths.folding import folded
@@ -186,7 +186,7 @@ def _why_no_name(name: str) -> str | None:
     if name.startswith(".pressmark-"):
         return "reserved"
     if (ending := archive_ending(os.fsencode(name))) is not None:
-        return f"the ending {os.fsdecode(ending)} is that of an archive; use {option('archive')} to create archives"
+        return f"the ending {quoted_path(ending)} is that of an archive; use {option('archive')} to create archives"
     return None
 
 

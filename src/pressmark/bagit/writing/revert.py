@@ -25,7 +25,6 @@ from pressmark.errors import BagError, BagInvalidError, quoted_path
 from pressmark.fixity.manifests import write_manifest
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import is_inside
-from pressmark.option_names import option
 from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import Problem, ProgressEvent
 
@@ -118,8 +117,7 @@ def _examine(base: BagDirectory, delete_tag_files: bool) -> tuple[list[str], lis
     if others and not delete_tag_files:
         more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
         what = f"{', '.join(map(quoted_path, others[:NAMED]))}{more}: not tag files of BagIt, and would be lost"
-        how = f"move them elsewhere, or delete them with {option('delete_tag_files', True)}"
-        raise BagError(base.path, f"{what}; {how}")
+        raise BagError(base.path, f"{what}; move them elsewhere")
     return [os.fsdecode(one) for one in tag_files], _names(base.path)
 
 

@@ -17,7 +17,7 @@ from pressmark.cli.common.options import PROGRESS, READ, THREADS, json_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count, format_rate
-from pressmark.errors import BagInvalidError
+from pressmark.errors import BagInvalidError, quoted_path
 from pressmark.reports import Problem
 
 __all__ = ["revert_command"]
@@ -138,7 +138,7 @@ def revert_command(
             verified = [f"{format_count(listener.read.items, 'file')} verified", format_bytes(size)]
             pieces.append(", ".join([*verified, *format_rate(size, time.monotonic() - begin)]))
         if sums is not None and listener.moved:
-            pieces.append(f"checksums in {os.fsdecode(sums)}")
+            pieces.append(f"checksums in {quoted_path(sums)}")
         what = "bag can be reverted" if dry_run else "bag reverted"
         output.tell(f"{os.fsdecode(bag)}: {'; '.join([what, *pieces])}")
     return 0
