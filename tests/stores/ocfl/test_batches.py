@@ -386,7 +386,9 @@ def test_a_later_version_than_the_root(
 ) -> None:
     """Objects of a later version of OCFL than their root are reported."""
     root = filled(tmp_path / "root")
-    root.version = "1.0"
+    (tmp_path / "root" / "0=ocfl_1.1").unlink()
+    (tmp_path / "root" / "0=ocfl_1.0").write_bytes(b"ocfl_1.0\n")
+    root.read_declaration()
     together = everything(root)
     assert [problem.kind for problem in together[0][0]] == ["version-later"] * 5
     visit_all(monkeypatch)
