@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["audit_command"]
 
 HELP = """\
-Verify the objects of STORE that were verified longest ago, or never, for some time, and record the results in the file
-of --state. The same command continues with the others.
+Verify the objects of STORE that were verified longest ago, or never.
 
 \b
 Examples:
   pressmark store audit books --state books.audit --for 6h
   pressmark store audit root --state root.audit --older-than 90d --max-bytes 2T
 
-Without limits, it ends when every object is verified. Then the same command begins a new round.
+The results are in the file of --state: the same command continues with the other objects. Without limits, it ends when
+every object is verified; then it begins a new round.
 """
 
 DETAILS = """\

@@ -23,7 +23,7 @@ List the objects and files that differ between STORE and OTHER.
 
 \b
 Examples:
-  pressmark store compare books copy
+  pressmark store compare root backup
   pressmark store compare books s3://books/root --digests
 
 The stores can be of different kinds. Objects are compared by their identifiers.
@@ -32,7 +32,7 @@ The stores can be of different kinds. Objects are compared by their identifiers.
 EPILOG = """\
 \b
 More examples:
-  pressmark store compare books copy --json > differences.jsonl
+  pressmark store compare root backup --json > differences.jsonl
 
 Each difference is a line on standard output, with TABs: only-here (in STORE), only-there (in OTHER) or different; the
 identifier of the object; and the name of the file, if the object is in both stores. With --json it is {"kind": ...,
