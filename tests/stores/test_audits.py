@@ -17,7 +17,7 @@ from pressmark import stores
 from pressmark.errors import AuditError, StoreError
 from pressmark.reports import Problem
 from pressmark.stores import OcflRoot, Store
-from pressmark.stores.audits import audit, audit_state
+from pressmark.stores.audits import audit, audit_state, object_audits
 from pressmark.stores.audits.audit_state import AuditState, Verification
 from pressmark.stores.problems import problem
 from support.trees import write
@@ -282,6 +282,23 @@ def test_bytes(case: str, tmp_path: Path, state: Path) -> None:
     stores.audit(store, state)
     assert stores.audit(store, state, max_bytes=3 * size).counts["objects"] == 3
     assert stores.audit(store, state, max_bytes=0).counts["objects"] == 0
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_bytes_of_large_files(is_remote: bool, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its sizes are known, a run does not read much more than it should, and each object is verified once."""
+    monkeypatch.setattr(object_audits, "FIRST", 400_000)
+    size = 300_000
+    local = make(tmp_path / "store", "ocfl 0003")
+    for number in range(40):
+        local.put(f"urn:large{number}", {"a.bin": os.urandom(size)})
+    with opened("ocfl 0003", tmp_path / "store", is_remote) as store:
+        done = 0
+        while (report := stores.audit(store, state, max_bytes=4 * size)).round == 1:
+            assert 3 * size <= report.counts["bytes"] <= (40 if is_remote else 6) * size or report.runs_left == 0
+            done += report.counts["objects"]
+            assert report.coverage.verified == done
+        assert done == 40 + len(IDS)
 
 
 def test_the_rest_is_estimated(store: Store, state: Path) -> None:

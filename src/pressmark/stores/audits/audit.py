@@ -216,6 +216,9 @@ class _Run:
     def _seconds_left(self) -> float:
         return self._end - monotonic()
 
+    def _bytes_left(self) -> float:
+        return self._most_bytes - self._state.bytes
+
     def _is_over(self) -> bool:
         return (
             self._seconds_left() <= 0
@@ -251,9 +254,11 @@ class _Run:
 
     def _verify_ocfl(self, make_check: _MakeCheck, feed: Iterator[KnownObject | None], how: str) -> None:
         make = partial(make_check, EventListener(self._hear))
-        limits = self.threads, self.ignore, self._seconds_left
+        limits = self._seconds_left, self._bytes_left
         with store_errors(self._store.root):
-            found = audit_ocfl(make, self._exists, feed, how, *limits, self._take)
+            found = audit_ocfl(
+                make, self._exists, self._size, feed, how, self.threads, self.ignore, *limits, self._take
+            )
         self._running.report.counts.clear()
         self._running.report.counts.update(found.counts)
 
@@ -412,6 +417,15 @@ class _Run:
                 return
             except Full:
                 continue
+
+    def _size(self, file: bytes) -> int:
+        """Return the size of a file of a storage root on a disk; 0 in object storage, where few are read ahead."""
+        if cast("OcflRoot", self._store).bucket is not None:
+            return 0
+        try:
+            return os.lstat(os.path.join(os.fsencode(self._store.root), file)).st_size
+        except OSError:
+            return 0
 
     def _exists(self, known: KnownObject) -> bool:
         """Return whether an object exists, or cannot be read."""

@@ -5,10 +5,13 @@ Objects come from an iterator that may pause: it yields :data:`None` if no objec
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import dropwhile
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.fixity.manifests import object_digest
@@ -25,6 +28,7 @@ from pressmark.threads import Threads, require_use
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import Check, ObjectResult
+    from pressmark.stores.ocfl.checking.checked import Checked
 
 __all__ = ["PATIENCE", "Audited", "audit_ocfl", "audit_walked", "look_at"]
 
@@ -32,6 +36,8 @@ __all__ = ["PATIENCE", "Audited", "audit_ocfl", "audit_walked", "look_at"]
 CALL = 2.0
 # Most objects of one call, and how many times more than those before.
 MOST, GROWTH = 4096, 8
+# Bytes of the first call, and at least of each.
+FIRST = 1 << 28  # 256 MiB
 # Seconds to wait for objects that are still read, when their results are no longer needed.
 PATIENCE = 0.5
 
@@ -63,47 +69,100 @@ def _result(problems: Iterable[Problem]) -> str:
 def audit_ocfl(
     make_check: Callable[[Callable[[ObjectResult], None]], Check],
     exists: Callable[[KnownObject], bool],
+    size_of: Callable[[bytes], int],
     feed: Feed,
     how: str,
     threads: int,
     ignore: Sequence[str],
     seconds_left: Callable[[], float],
+    bytes_left: Callable[[], float],
     take: Callable[[Audited | None], object],
 ) -> Report:
     """Verify objects of an OCFL storage root, many in one call of its check, and return the report of the check.
 
     :param make_check: returns the check, given what it calls with the result of each object
     :param exists: returns whether an object exists
+    :param size_of: returns the size of a file, as far as it is known without a request
     :param take: called with each object, and now and then with :data:`None`
     """
-    pending: dict[str, KnownObject] = {}
+    pending: dict[bytes, KnownObject] = {}
 
     def record(found: ObjectResult) -> None:
         result = Verification(found.id, found.bytes, how, _result(found.problems), found.digest)
-        take(Audited(pending.pop(found.path), result))
+        take(Audited(pending.pop(encode_fs(found.path)), result))
 
     check = make_check(record)
+    call = _Call(size_of)
     count, is_ended = threads, False
-    while not is_ended:
-        is_ended = True
-        for one in feed:
-            if one is not None:
-                pending[decode_fs(one.path)] = one
-            if one is None or len(pending) >= count:
-                is_ended = False
+    rest: deque[KnownObject] = deque()  # of the last call
+    while not is_ended or rest:
+        while len(pending) < count and (rest or not is_ended):
+            one = rest.popleft() if rest else next(feed, _ENDED)
+            if one is None:
                 break
+            if one is _ENDED:
+                is_ended = True
+            else:
+                pending[one.path] = one
         if pending:
-            begin, number = monotonic(), len(pending)
-            check.check_objects([(one.path, one.inside) for one in pending.values()], True, threads, ignore)
-            for one in pending.values():
+            paths, number = [(one.path, one.inside) for one in pending.values()], len(pending)
+            call.begin(seconds_left(), bytes_left())
+            check.check_objects(paths, True, threads, ignore, call.goes_on)
+            left = [*dropwhile(lambda one: one.path != call.refused, pending.values())]
+            for one in [*pending.values()][: len(pending) - len(left)]:
                 # Removed since it was listed, or unreadable, which the check has reported.
                 take(Audited(one, Verification(one.id, 0, how, "unreadable") if exists(one) else None))
             pending.clear()
-            each = max(monotonic() - begin, 1e-6) / number
-            most = min(MOST, GROWTH * number, int(min(CALL, seconds_left()) / each))
-            count = max(threads, most)
+            number -= len(left)
+            count = max(threads, min(MOST, GROWTH * number, int(call.end(number) * min(CALL, seconds_left()))))
+            if seconds_left() <= 0 or bytes_left() <= 0:
+                break  # the others stay due
+            rest.extendleft(reversed(left))
         take(None)
     return check.finish(threads, ignore)
+
+
+_ENDED: Any = object()
+
+
+class _Call:
+    """The limits of one call of a check, so that large objects do not make it last much longer than it should.
+
+    :param size_of: returns the size of a file
+    :ivar refused: the first object that is left to the next call
+    """
+
+    def __init__(self, size_of: Callable[[bytes], int]) -> None:
+        self.refused: bytes | None = None
+        self._size_of = size_of
+        self._rate: float = FIRST / CALL  # bytes per second
+        self._begin = 0.0
+
+    def begin(self, seconds: float, size: float) -> None:
+        """Begin a call, which has this time left, and this number of bytes."""
+        self.refused, self._bytes, self._begin = None, 0, monotonic()
+        self._end = self._begin + min(CALL, seconds)
+        self._most = min(size, max(FIRST, self._rate * CALL))
+
+    def goes_on(self, item: Checked | Problem) -> bool:
+        """Return whether the content of an object is to be read by this call; that of the first one is."""
+        if isinstance(item, Problem):
+            return True
+        if self._bytes and (self._bytes >= self._most or monotonic() >= self._end):
+            self.refused = item.path
+            return False
+        unread = (os.path.join(item.path, encode_fs(path)) for path in item.unread)
+        self._bytes += max(1, item.bytes + sum(map(self._size_of, unread)))
+        return True
+
+    def end(self, number: int) -> float:
+        """End the call, and return how many objects were verified each second.
+
+        :param number: of verified objects
+        """
+        seconds = max(monotonic() - self._begin, 1e-6)
+        self._rate = self._bytes / seconds
+        return number / seconds
 
 
 # --- other stores -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise, starmap
+from itertools import chain, pairwise, starmap, takewhile
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -252,13 +252,18 @@ class Check:
         digests: bool,
         threads: int,
         ignore: Sequence[str] = (),
+        goes_on: Callable[[Checked | Problem], bool] = lambda _item: True,
     ) -> None:
-        """Check some objects, as :meth:`report_on` does; any number of calls, before :meth:`finish`."""
+        """Check some objects, as :meth:`report_on` does; any number of calls, before :meth:`finish`.
+
+        :param goes_on: called with each object before its large files are read; returns whether to read them.
+            Otherwise the call ends with the objects before it
+        """
         self._reads_content = digests
         self._ignored = ignored(ignore)
         parts = _parts(walked, 1 if ignore else BATCH)
         checked = ordered_map(self._part, parts, threads=threads, name="pressmark-check")
-        self._finish_all(chain.from_iterable(checked), threads)
+        self._finish_all(takewhile(goes_on, chain.from_iterable(checked)), threads)
 
     def _part(self, part: Problem | ObjectPath | list[bytes]) -> list[_Item]:
         """Check an object, or many."""
