@@ -63,6 +63,8 @@ def test_each_rule(name: str, rule: Rule, tmp_path: Path, call: Call) -> None:
                 arguments += [one] if parameter.is_flag else [one, value]
         required = [one for one in command.params if isinstance(one, click.Argument) and one.required]
         positional += ["none"] * len(required)
+        needed = [one for one in command.params if isinstance(one, click.Option) and one.required]
+        arguments += [text for one in needed for text in (one.opts[0], "1")]
         done = call(*name.split(), *arguments, *positional)
         expected = rule.broken({name for one in given for name in parameter_names(command, one)})
         assert expected is not None

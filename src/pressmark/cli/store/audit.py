@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["audit_command"]
 
 HELP = """\
-Verify the objects of STORE that were verified longest ago, or never.
+Verify the objects of STORE that were verified longest ago.
 
 \b
 Examples:
   pressmark store audit books --state books.audit --for 6h
   pressmark store audit root --state root.audit --older-than 90d --max-bytes 2T
 
-The results are in the file of --state: the same command continues with the other objects. Without limits, it ends when
-every object is verified; then it begins a new round.
+The file of --state records the results, so that the same command continues with the other objects, such as every night.
+When all are verified, it begins a new round.
 """
 
 DETAILS = """\
@@ -65,15 +65,14 @@ of 1000), or Ki, Mi, Gi, Ti, Pi (powers of 1024).
 """
 
 EPILOG = """\
-Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message. Nothing in
-STORE is changed. An object is never left half verified: the objects that are being read when the time is over are
-completed.
+Each problem is a line on standard output, as in "pressmark store check". Nothing in STORE is changed. Objects that are
+being read when the time is over are completed.
 
-Exit status: 0 no error found in this run (warnings allowed), 1 errors found or files unverified, 2 usage error, 130
-interrupted; what was verified until then is recorded.
+Exit status: 0 no error found (warnings allowed), 1 errors found or files unverified, 2 usage error, 130 interrupted;
+what was verified until then is recorded.
 """
 
-PAGE_OPTIONS = "--identifiers --null --crlf --endpoint --s3-profile --region"
+PAGE_OPTIONS = "--kind --identifiers --ignore --null --crlf --endpoint --s3-profile --region"
 
 
 @click.command(
@@ -92,18 +91,17 @@ PAGE_OPTIONS = "--identifiers --null --crlf --endpoint --s3-profile --region"
     metavar="FILE",
     required=True,
     type=click.Path(readable=False, dir_okay=False),
-    help="File that records when and how each object was verified; created if it does not exist.",
+    help="File with the results of earlier runs; created if it does not exist.",
 )
 @click.option(
     "--older-than",
     metavar="AGE",
     type=Duration(),
-    help="Verify the objects that were verified longer ago, such as 90d (default: those that were not verified in this"
-    " round).",
+    help="Verify objects not verified for this time, such as 90d (default: not verified in this round).",
 )
 @click.option("--for", "seconds", metavar="TIME", type=Duration(), help="End after this time, such as 6h.")
 @click.option(
-    "--max-bytes", metavar="SIZE", type=ByteSize(), help="End when this amount of content has been read, such as 2T."
+    "--max-bytes", metavar="SIZE", type=ByteSize(), help="End when so much content has been read, such as 2T."
 )
 @click.option("--max-objects", metavar="N", type=WholeNumber(min=0), help="Verify at most N objects.")
 @selection_options("Verify, if due,")
