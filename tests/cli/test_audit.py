@@ -14,6 +14,7 @@ import pytest
 
 from pressmark import stores
 from pressmark.buckets.memory import MemoryBucket
+from support.signals import restore_signals
 from ways.stores import KINDS, make_store
 
 from .conftest import COMMAND, Call, environment
@@ -160,16 +161,23 @@ def test_interrupted(kind: str, tmp_path: Path) -> None:
     store = make_store(kind, tmp_path / "store", {one: {"f.txt": one.encode()} for one in IDS})
     os.truncate(content(store, last(store)), 1 << 40)  # takes no place, and long to read
     command = [*COMMAND, "store", "audit", "store", "--state", "state", "--threads", "2"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    try:
-        end = time.monotonic() + 60
-        while not (tmp_path / "state").exists() and time.monotonic() < end:
-            time.sleep(0.05)
-        time.sleep(1.5)
-        process.send_signal(signal.SIGINT)
-        _out, error = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=restore_signals,
+    ) as process:
+        try:
+            end = time.monotonic() + 60
+            while not (tmp_path / "state").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            time.sleep(1.5)
+            process.send_signal(signal.SIGINT)
+            _out, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, error
     assert error == b"pressmark: interrupted; the results so far are recorded; run the same command again to continue\n"
     with sqlite3.connect(tmp_path / "state") as base:

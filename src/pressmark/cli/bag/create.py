@@ -137,6 +137,18 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
 """
 
 
+def check_delimiter(context: click.Context, _parameter: click.Parameter, delimiter: str | None) -> str | None:
+    """Return the separator of a table, after checking that it can be one."""
+    if delimiter is not None and not context.resilient_parsing:
+        from pressmark.tabular.delimited import dialect_of  # few bags are in a table
+
+        try:
+            dialect_of("csv", delimiter)
+        except ValueError as error:
+            raise CallError(f"--{error}") from None
+    return delimiter
+
+
 @click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag from files.")
 # One of several unreadable SOURCEs is a failure, not a usage error: the other bags are created.
 @click.argument("sources", metavar="SOURCE...", nargs=-1, type=click.Path(readable=False, path_type=bytes))
@@ -191,7 +203,9 @@ the only SOURCE, or a list, was refused before anything was written, 130 interru
     type=click.Choice(TABLES),
     help="Format of TABLE. Default: by its ending.",
 )
-@click.option("--delimiter", metavar="CHARACTER", help="Field separator of CSV. Default: a comma.")
+@click.option(
+    "--delimiter", metavar="CHARACTER", callback=check_delimiter, help="Field separator of CSV. Default: a comma."
+)
 @json_option("bag, or row of TABLE")
 @links_option(("refuse", "follow"), "Refuse symbolic links, or include their targets.")
 @fetch_base_option(
