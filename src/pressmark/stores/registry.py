@@ -54,7 +54,7 @@ def store_class(kind: str) -> type[Any]:
 
 
 def is_object(path: Path) -> bool:
-    """Return whether a directory, or an address in object storage, is that of an OCFL object.
+    """Return whether there is an OCFL object at a path, or at an address in object storage.
 
     :raises StoreError: the bucket cannot be read
     """

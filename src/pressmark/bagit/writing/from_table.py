@@ -40,7 +40,7 @@ TOGETHER = 16
 
 
 class TableBag(NamedTuple):
-    """What came of a row of a table.
+    """The result of a row of a table.
 
     :ivar row: the number of its line, in Parquet of the row, from 1
     :ivar source: the path in the row; empty if there is none
@@ -95,7 +95,7 @@ def create_from_table(
     read: str = "parallel",
     progress: Progress | None = None,
 ) -> Iterator[TableBag]:
-    """Create a bag of each row of a table; yield what came of each row, in order.
+    """Create a bag of each row of a table; yield the result of each row, in order.
 
     A row that fails does not affect the others. A bag that an earlier call has created is not created again, so the
     same call continues an interrupted one.

@@ -128,7 +128,7 @@ class Payload:
         """Check all files and directories."""
 
     def _sizes(self) -> Iterable[tuple[bytes, int]]:
-        """Return path in the payload and size of each file, after the check."""
+        """Check the payload, and return the path in it and the size of each file."""
         raise NotImplementedError
 
     def entries(self) -> Iterator[tuple[bytes, str, bytes | Content]]:

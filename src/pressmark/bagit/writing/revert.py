@@ -97,7 +97,7 @@ def revert(
 def _examine(base: BagDirectory, delete_tag_files: bool) -> tuple[list[str], list[list[bytes]]]:
     """Return the paths of the tag files, and the names in the bag and in ``data/``.
 
-    :raises BagError: a tag file would be lost that may be more than that, or the payload cannot be moved
+    :raises BagError: a tag file that BagIt does not describe would be lost, or the payload cannot be moved
     """
     path = os.path.join(base.path, PAYLOAD)
     with refusing(path):

@@ -51,7 +51,7 @@ REWRITTEN = frozenset(
         "path-backslashes",
     )
 )
-# What new manifests of a bag without any are worth.
+# New manifests of a bag without any are no proof.
 UNPROVEN = "no payload manifest found; the new one lists the present files, and proves nothing about their past"
 # Other errors that the update repairs; :meth:`_Update._check_result` finds those that are left.
 REPAIRED = REWRITTEN | {

@@ -479,7 +479,7 @@ def _create_each(
 
 
 def _record(output: Output, path: str | bytes, status: str = "created", **more: object) -> None:
-    """With ``--json``, write what came of a bag."""
+    """With ``--json``, write the result of a bag."""
     if output.as_json:
         output.record({"status": status, "path": os.fsdecode(path), **more})
 
