@@ -16,6 +16,8 @@ from pressmark import migrate, stores
 from pressmark.buckets import address
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.cli import main
+from pressmark.errors import SpillError
+from pressmark.stores.comparing import store_comparison
 
 KINDS = ("pairtree", "ocfl", "bags", "vitro")
 NAMESPACE = "http://example.org/"
@@ -142,6 +144,22 @@ def test_objects_that_cannot_be_compared(tmp_path: Path) -> None:
     assert any(one.kind == "unreadable" and one.id.endswith("b") for one in found)
     assert ("unreadable", "c") in [one[:2] for one in found]
     assert not comparison.ok
+
+
+def test_a_full_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one error that says what to do."""
+
+    class Full(store_comparison._Index):
+        def __init__(self) -> None:
+            super().__init__()
+            self._execute("PRAGMA max_page_count = 4")
+
+    monkeypatch.setattr(store_comparison, "_Index", Full)
+    one, other = new_store("pairtree", tmp_path / "one"), new_store("pairtree", tmp_path / "other")
+    for number in range(300):
+        other.put(f"an-object-{number}", {"f": b""})
+    with pytest.raises(SpillError, match="set TMPDIR to another directory"):
+        list(stores.compare(one, other))
 
 
 @pytest.fixture

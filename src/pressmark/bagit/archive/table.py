@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from pressmark.bagit.bag_directory import LINKS, ResolvedPath
-from pressmark.errors import SpillError
+from pressmark.fs.spilling import SPILLING
 
 __all__ = ["OCCUPIED", "SAME_NAME", "ArchivedBag", "MemberTable", "Node", "spooled"]
 
@@ -77,7 +77,7 @@ class MemberTable:
         self._directories: dict[bytes, int] = {}
         self._tag_files = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
         self._kept = 0
-        with _SPILLING:
+        with SPILLING:
             self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
             self._base.execute(f"PRAGMA cache_size = -{_CACHE >> 10}")
             self._base.execute("PRAGMA journal_mode = OFF")
@@ -112,7 +112,7 @@ class MemberTable:
         :raises ArchiveError: there are more directories than the limit of members
         """
         above, _, name = path.rpartition(b"/")
-        with _SPILLING:
+        with SPILLING:
             parent = self._lookup(above, make=True)
             if parent is None:
                 return OCCUPIED
@@ -174,7 +174,7 @@ class MemberTable:
     def keep(self, data: bytes) -> int:
         """Keep a piece of a tag file, and return its offset; pieces of a file are contiguous."""
         start = self._kept
-        with _SPILLING:
+        with SPILLING:
             self._tag_files.seek(start)
             self._tag_files.write(data)
         self._kept += len(data)
@@ -184,7 +184,7 @@ class MemberTable:
 
     def names(self, parent: int = _ROOT) -> Iterator[tuple[bytes, Node]]:
         """Yield the content of a directory, sorted by the bytes of the names."""
-        with _SPILLING:
+        with SPILLING:
             rows = self._base.execute(
                 "SELECT name, id, kind, size, value, algorithms, start, position FROM node"
                 " WHERE parent = ? ORDER BY name",
@@ -196,7 +196,7 @@ class MemberTable:
     def find(self, path: bytes) -> Node | None:
         """Return the row of a path, without following links; :data:`None` if it does not exist."""
         above, _, name = path.rpartition(b"/")
-        with _SPILLING:
+        with SPILLING:
             parent = self._lookup(above)
             return None if parent is None else self._node(parent, name)
 
@@ -209,7 +209,7 @@ class MemberTable:
 
     def links(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield path and target of each symbolic link."""
-        with _SPILLING:
+        with SPILLING:
             for parent, name, target in self._base.execute("SELECT parent, name, value FROM node WHERE kind = 'link'"):
                 path, above = name, parent
                 while above != _ROOT:
@@ -228,10 +228,10 @@ def spooled(file: IO[bytes] | io.RawIOBase) -> BinaryIO:
     :raises OSError: the file cannot be read
     :raises SpillError: the copy cannot be written
     """
-    with _SPILLING:
+    with SPILLING:
         copy = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, returned
     while block := file.read(_BLOCK):
-        with _SPILLING:
+        with SPILLING:
             copy.write(block)
     copy.seek(0)
     return cast(BinaryIO, copy)
@@ -263,7 +263,7 @@ class _Section(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         left = max(0, self._size - self._position)
         size = left if size is None or size < 0 else min(size, left)
-        with _SPILLING:
+        with SPILLING:
             self._file.seek(self._start + self._position)
             data: bytes = self._file.read(size)
         self._position += len(data)
@@ -402,28 +402,3 @@ def _segments(path: bytes) -> list[bytes]:
 def _status(node: Node) -> os.stat_result:
     kind = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "link": stat.S_IFLNK}.get(node.kind, stat.S_IFIFO)
     return os.stat_result((kind, node.id, 0, 1, 0, 0, node.size, 0, 0, 0))
-
-
-class _Spilling:
-    """Turns errors of temporary files into a :class:`SpillError`: they are not faults of the archive."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, _type: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        if not isinstance(error, sqlite3.OperationalError | OSError):
-            return
-        if isinstance(error, sqlite3.OperationalError):
-            number = errno.ENOSPC if "full" in str(error) else errno.EIO
-            reason, cause = str(error), OSError(number, str(error))
-        else:
-            reason, cause = error.strerror or str(error), error
-        advice = "free some space, or set TMPDIR to another directory"
-        raise SpillError(
-            tempfile.gettempdir(), f"a temporary file cannot be written or read ({reason}); {advice}"
-        ) from cause
-
-
-_SPILLING = _Spilling()

@@ -19,9 +19,9 @@ __all__ = [
     "Difference",
     "FilePair",
     "Files",
+    "beside",
     "digest_reason",
     "files_of",
-    "is_whole_bag",
     "matched",
     "size_differences",
     "sizes_of",
@@ -73,39 +73,40 @@ class FilePair(NamedTuple):
     there: str
 
 
-def files_of(store: Store, found: StoredObject, digests: bool, *, whole: bool = False) -> Files:
-    """Return the files of an object.
+def files_of(store: Store, found: StoredObject, digests: bool) -> Files:
+    """Return the files of an object, of a bag those of its payload.
 
     :param digests: with their recorded digests
-    :param whole: all files of a bag instead of its payload
     :raises ObjectError: the object cannot be read
     """
     paths = dict(found.files())
     is_archive = store.kind == "bags" and cast("BagObject", found).serialized  # without a digest of its own
     recorded = (digests and not is_archive and found.recorded_digests(list(paths))) or {}
-    if not whole:
-        return Files(paths, recorded)
-    with object_errors(store.root, found.id):
-        others = dict(_tag_files(store, cast("BagObject", found).bag_path))
-    inside = {_PAYLOAD + name: path for name, path in paths.items()}
-    return Files({**others, **inside}, {_PAYLOAD + name: digest for name, digest in recorded.items()})
+    return Files(paths, recorded)
 
 
-def is_whole_bag(store: Store, found: StoredObject, names: Mapping[str, str]) -> bool:
-    """Return whether all files of a bag are compared with those of another object, because that has a copy of the bag.
+def beside(store: Store, found: StoredObject, files: Files, other: Files) -> Files:
+    """Return the files of an object that are compared with those of another one: if that is a copy of a bag, all files
+    of the bag.
 
-    :param names: of the other object's files
+    :param files: of the object, as :func:`files_of` returns them
+    :raises ObjectError: the object cannot be read
     """
-    return store.kind == "bags" and not cast("BagObject", found).serialized and _DECLARATION in names
+    if store.kind != "bags" or cast("BagObject", found).serialized or _DECLARATION not in other.paths:
+        return files
+    with object_errors(store.root, found.id):
+        tag_files = dict(_tag_files(store, cast("BagObject", found).bag_path))
+    payload = {_PAYLOAD + name: path for name, path in files.paths.items()}
+    return Files({**tag_files, **payload}, {_PAYLOAD + name: digest for name, digest in files.digests.items()})
 
 
 def _tag_files(store: Store, bag: str) -> Iterator[tuple[str, str]]:
     """Yield name and path of each file of a bag that is not in its payload."""
     if store.bucket is not None:
-        from pressmark.buckets.address import find_key  # most stores are on a disk
+        from pressmark.buckets.address import parse_key  # most stores are on a disk
         from pressmark.buckets.listing import listed
 
-        top = find_key(encode_fs(bag))[1] + b"/"
+        top = parse_key(encode_fs(bag))[1] + b"/"
         names = [decode_fs(one.key[len(top) :]) for one in listed(store.bucket, top)]
         yield from ((name, f"{bag}/{name}") for name in names if not name.startswith(_PAYLOAD))
         return
@@ -156,10 +157,10 @@ def sizes_of(store: Store, paths: Sequence[str]) -> list[int]:
     """
     if store.bucket is None:
         return [os.stat(path).st_size for path in paths]
-    from pressmark.buckets.address import find_key  # most stores are on a disk
+    from pressmark.buckets.address import parse_key  # most stores are on a disk
     from pressmark.buckets.listing import find_keys
 
-    keys = [find_key(encode_fs(path))[1] for path in paths]
+    keys = [parse_key(encode_fs(path))[1] for path in paths]
     found = find_keys(store.bucket, keys)
     missing = next((path for path, key in zip(paths, keys, strict=True) if key not in found), None)
     if missing is not None:

@@ -12,14 +12,15 @@ from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.spilling import SPILLING
 from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.reports import Problem
 from pressmark.stores.comparing.object_pairs import (
     Difference,
     FilePair,
+    beside,
     digest_reason,
     files_of,
-    is_whole_bag,
     matched,
     size_differences,
 )
@@ -93,8 +94,10 @@ class StoreComparison:
 
     def _pairs(self, index: _Index) -> Iterator[_Pair]:
         for record in self._records(self._there):
-            if isinstance(record, Difference) or not index.add(record):
-                yield _Pair(str(record.id), [self._several(record, self._there)])
+            if isinstance(record, Difference):
+                yield _Pair(record.id, [record])
+            elif not index.add(record):
+                yield _Pair(str(record.id), [_several(record, self._there)])
         records = self._records(self._here)
         while some := list(islice(records, TOGETHER)):
             yield from self._read(list(self._each([self._found(one, index) for one in some])))
@@ -107,13 +110,8 @@ class StoreComparison:
             return one
         there, is_first = index.take(one)
         if not is_first:
-            return self._several(one, self._here)
+            return _several(one, self._here)
         return Difference("only-here", str(one.id)) if there is None else (one, there)
-
-    def _several(self, one: StoreObject | Difference, store: Store) -> Difference:
-        if isinstance(one, Difference):
-            return one
-        return _unreadable(str(one.id), f"several objects of {quoted_path(store.root)} have this identifier")
 
     def _records(self, store: Store) -> Iterator[StoreObject | Difference]:
         """Yield the records of a store's objects, and a difference for each object that cannot be identified, and for
@@ -150,10 +148,7 @@ class StoreComparison:
         uses = not self._reads
         ours, theirs = files_of(self._here, here, uses), files_of(self._there, there, uses)
         if self._here.kind != self._there.kind:
-            if is_whole_bag(self._here, here, theirs.paths):
-                ours = files_of(self._here, here, uses, whole=True)
-            elif is_whole_bag(self._there, there, ours.paths):
-                theirs = files_of(self._there, there, uses, whole=True)
+            ours, theirs = beside(self._here, here, ours, theirs), beside(self._there, there, theirs, ours)
         found = list(matched(identifier, ours, theirs))
         differences = [one for one in found if isinstance(one, Difference)]
         unknown = [one for one in found if isinstance(one, FilePair)]
@@ -224,24 +219,31 @@ def compare(
 
 
 class _Index:
-    """The objects of the other store by their identifiers, in a temporary file if they need much memory."""
+    """The objects of the other store by their identifiers, in a temporary file if they need much memory.
+
+    :raises SpillError: the temporary file cannot be written or read, like all methods
+    """
 
     def __init__(self) -> None:
         self._rows = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._rows.execute("CREATE TABLE objects (id BLOB PRIMARY KEY, path BLOB, inside BLOB, is_taken INT)")
-        self._rows.execute("BEGIN")
+        self._execute("CREATE TABLE objects (id BLOB PRIMARY KEY, path BLOB, inside BLOB, is_taken INT)")
+        self._execute("BEGIN")
+
+    def _execute(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        with SPILLING:
+            return self._rows.execute(query, values)
 
     def add(self, record: StoreObject) -> bool:
         """Add an object, and return whether it is the first one with its identifier."""
         inside = None if record.encapsulation is None else encode_fs(record.encapsulation)
         row = (encode_fs(str(record.id)), encode_fs(record.path), inside)
-        return self._rows.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?, 0)", row).rowcount == 1
+        return self._execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?, 0)", row).rowcount == 1
 
     def take(self, record: StoreObject) -> tuple[StoreObject | None, bool]:
         """Return the object with the identifier of another one, and whether it is asked for the first time."""
         key = encode_fs(str(record.id))
-        found = self._rows.execute("SELECT path, inside, is_taken FROM objects WHERE id = ?", (key,)).fetchone()
-        self._rows.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, 1)", (key, *(found or (None, None))[:2]))
+        found = self._execute("SELECT path, inside, is_taken FROM objects WHERE id = ?", (key,)).fetchone()
+        self._execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, 1)", (key, *(found or (None, None))[:2]))
         if found is None or found[0] is None:
             return None, found is None
         inside = None if found[1] is None else decode_fs(found[1])
@@ -249,7 +251,7 @@ class _Index:
 
     def left(self) -> Iterator[str]:
         """Yield the identifiers of the objects that were not asked for, in the order of the other store."""
-        for (key,) in self._rows.execute("SELECT id FROM objects WHERE NOT is_taken ORDER BY rowid"):
+        for (key,) in self._execute("SELECT id FROM objects WHERE NOT is_taken ORDER BY rowid"):
             yield decode_fs(key)
 
     def close(self) -> None:
@@ -270,6 +272,10 @@ def _content_difference(identifier: str, file: FilePair, here: Outcome, there: O
 
 def _unreadable(identifier: str, reason: str) -> Difference:
     return Difference("unreadable", identifier, None, reason)
+
+
+def _several(one: StoreObject, store: Store) -> Difference:
+    return _unreadable(str(one.id), f"several objects of {quoted_path(store.root)} have this identifier")
 
 
 def _unreadable_directories(store: Store, problems: list[Problem]) -> Iterator[Difference]:
