@@ -233,6 +233,12 @@ def test_threads_and_order(quick: Run, files: Path) -> None:
         assert quick("hash", "files", *options).stdout == wanted
 
 
+def counts(**found: int) -> dict[str, int]:
+    """Return a summary of verify."""
+    states = ("ok", "changed", "missing", "unreadable", "new", "moved", "duplicate")
+    return dict.fromkeys(states, 0) | found
+
+
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
@@ -262,17 +268,17 @@ def test_verify_lists_every_problem(quick: Run, files: Path, tmp_path: Path) -> 
     (files / "new\nline").write_bytes(b"")
     done = quick("verify", "SUMS", "--root", "files")
     assert (done.stdout.decode(), done.stderr.decode(), done.returncode) == (
-        "changed: ./a\nmissing: ./b\nunreadable: ./e: named pipe not opened\nnew: new\\nline\n",
+        "changed: ./a\nunreadable: ./e: named pipe not opened\nmissing: ./b\nnew: new\\nline\n",
         "pressmark: 1 changed, 1 missing, 1 unreadable, 1 new, 1 ok\n",
         1,
     )
     done = quick("verify", "SUMS", "--root", "files", "--json")
     *problems, last = map(json.loads, done.stdout.splitlines())
-    assert last == {"summary": {"ok": 1, "changed": 1, "missing": 1, "unreadable": 1, "new": 1}}
+    assert last == {"summary": counts(ok=1, changed=1, missing=1, unreadable=1, new=1)}
     assert [(problem["kind"], problem["path"]) for problem in problems] == [
         ("changed", "./a"),
-        ("missing", "./b"),
         ("fifo", "./e"),
+        ("missing", "./b"),
         ("new", "new\nline"),
     ]
     assert problems[0]["expected"] == sha512(b"")
@@ -334,10 +340,8 @@ def test_verify_names_the_root_that_fits(quick: Run, files: Path, tmp_path: Path
         1,
     )
     done = quick("verify", "SUMS", "--root", "files", "--json")
-    assert json.loads(done.stdout.splitlines()[-1])["summary"] == {
-        **{"ok": 0, "changed": 0, "missing": 3, "unreadable": 0},
-        "new": 3,
-    }
+    assert json.loads(done.stdout.splitlines()[-1])["summary"] == counts(moved=3)
+    assert b"no file found; names such as 'files/a' are relative to --root files; omit --root\n" in done.stderr
     (files / "SUMS").write_text(f"{sha512(b'bee')}  b\n")
     done = quick("verify", "files/SUMS")
     assert done.stderr.decode().splitlines()[0].endswith("are relative to the current directory; use --root files")
@@ -482,8 +486,7 @@ def test_verify_ignores_missing_files(quick: Run, files: Path) -> None:
     line = b"pressmark: list: 2 files, 3 B, 1 missing ignored: all ok\n"
     assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
     done = quick("verify", "list", "--ignore-missing", "--json")
-    summary = {"ok": 2, "changed": 0, "missing": 0, "unreadable": 0, "new": 0, "ignored": 1}
-    assert json.loads(done.stdout) == {"summary": summary}
+    assert json.loads(done.stdout) == {"summary": counts(ok=2) | {"ignored": 1}}
     (files / "a").write_bytes(b"changed")
     done = quick("verify", "list", "--ignore-missing")
     assert (done.stdout, done.stderr, done.returncode) == (
@@ -625,3 +628,39 @@ def test_exclusions_that_cannot_match(call: Call, files: Path, arguments: tuple[
     done = call(*arguments)
     assert message in done.stderr
     assert (done.stdout, done.exit_code) == ("", 2)
+
+
+def test_verify_names_moved_files(quick: Run, files: Path) -> None:
+    """Moved files and duplicates have both names, in text and JSON; an option decides what is read."""
+    quick("hash", "files", "-o", "SUMS")
+    (files / "b").rename(files / "d" / "moved")
+    (files / "d" / "copy").write_bytes((files / "d" / "c").read_bytes())
+    done = quick("verify", "SUMS", "--root", ".", "--exclude", "SUMS")
+    assert (done.stdout.decode(), done.stderr.decode(), done.returncode) == (
+        "moved: files/b -> files/d/moved\nduplicate: files/d/copy: same content as files/d/c\n",
+        "pressmark: 1 moved, 1 duplicate, 2 ok\n",
+        1,
+    )
+    done = quick("verify", "SUMS", "--root", ".", "--json")
+    *problems, last = map(json.loads, done.stdout.splitlines())
+    assert last == {"summary": counts(ok=2, moved=1, duplicate=1)}
+    assert [(problem["kind"], problem["path"], problem["same_as"]) for problem in problems] == [
+        ("moved", "files/b", "files/d/moved"),
+        ("duplicate", "files/d/copy", "files/d/c"),
+    ]
+    unread = b"missing: files/b\nnew: files/d/copy\nnew: files/d/moved\n"
+    assert quick("verify", "SUMS", "--root", ".", "--no-read-new").stdout == unread
+    unread = b"new: files/d/copy\nnew: files/d/moved\n"
+    assert quick("verify", "SUMS", "--root", ".", "--ignore-missing").stdout == unread
+    done = quick("verify", "SUMS", "--read-new")
+    assert (done.returncode, done.stderr.startswith(b"pressmark: --read-new requires --root")) == (2, True)
+
+
+def test_verify_finds_a_renamed_directory(quick: Run, files: Path) -> None:
+    """If no file has its old name, --read-new finds them; without it, a wrong root is suspected."""
+    quick("hash", "files", "-o", "SUMS")
+    files.rename(files.parent / "renamed")
+    assert b"no file found" in quick("verify", "SUMS", "--root", ".").stderr
+    done = quick("verify", "SUMS", "--root", ".", "--read-new")
+    assert done.stdout == b"".join(b"moved: files/%b -> renamed/%b\n" % (name, name) for name in (b"a", b"b", b"d/c"))
+    assert (done.stderr, done.returncode) == (b"pressmark: 3 moved, 0 ok\n", 1)

@@ -235,14 +235,19 @@ def test_verify(scans: MemoryBucket, call: Call, tmp_path: Path, option: tuple[s
     done = call("verify", "SHA512SUMS", "--root", "s3://books/scans/", *option, "--exclude", "nothing")
     assert done.exit_code == 1
     first, *others = done.stdout.splitlines()
-    assert others == ["missing: d/b c.txt", "new: new"]
+    reason = ": not in the manifest, and not read: the server keeps no sha512 digest of it; read it with --digests=read"
+    assert others == ["missing: d/b c.txt", "new: new" + (reason if option == ("--digests=stored",) else "")]
     what = "the server keeps no sha512 digest" if option == ("--digests=stored",) else "the content is archived"
     assert first.startswith(f"unreadable: a.txt: {what}")
     done = call("verify", "SHA512SUMS", "--root", "s3://books/scans", "--json", "--exclude", "d", *option)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     kinds = [(one["kind"], one["path"]) for one in found[:-1]]
     unreadable = "unverified" if option == ("--digests=stored",) else "archived"
-    assert kinds == [(unreadable, "a.txt"), ("missing", "d/b c.txt"), ("excluded", "d"), ("new", "new")]
+    assert kinds == [(unreadable, "a.txt"), ("excluded", "d"), ("missing", "d/b c.txt"), ("new", "new")]
+    data = SCANS["d/b c.txt"]
+    scans.put(b"scans/e/moved", data, digests={"sha512": hashlib.sha512(data).hexdigest()})
+    done = call("verify", "SHA512SUMS", "--root", "s3://books/scans", *option)
+    assert "moved: d/b c.txt -> e/moved" in done.stdout.splitlines()
     done = call("verify", "SHA512SUMS", "--root", "s3://books/none")
     assert done.exit_code == 1
     assert "no file found; names such as 'a.txt' are relative to --root s3://books/none" in done.stderr

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,7 +96,7 @@ def test_misspelled_names(tmp_path: Path) -> None:
     (tmp_path / "d" / "f").write_bytes(b"1")
     digests = {"md5": hashlib.md5(b"1").hexdigest()}
     names = ["d\\f", "d/f\r", "d\\g", "\r"]
-    found = verify([ManifestEntry(name, digests) for name in names], tmp_path)
+    found = verify([ManifestEntry(name, digests) for name in names], tmp_path, read_new=False)
     assert [one.kind for one in found] == ["misspelled", "misspelled", "missing", "missing", "new"]
 
 
@@ -128,9 +130,9 @@ def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
     assert [(verdict.path, verdict.state, verdict.kind) for verdict in verdicts] == [
         (names[0], "changed", "changed"),
         (names[1], "changed", "changed"),
-        (names[2], "missing", "missing"),
         (names[3], "unreadable", "fifo"),
         (names[4], "ok", "ok"),
+        (names[2], "missing", "missing"),
         ("new/x", "new", "new"),
     ]
     assert verdicts[0].algorithm == "md5"
@@ -138,7 +140,7 @@ def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
     shown = [f"{digest[:12]}…" for digest in (verdicts[0].found or "", verdicts[0].expected or "")]
     assert verdicts[0].message == f"md5 is {shown[0]}, expected {shown[1]}"
     assert verdicts[1].message.startswith("size is 6 bytes, expected 2; md5 is ")
-    assert [verdict.ok for verdict in verdicts] == [False] * 4 + [True, False]
+    assert [verdict.ok for verdict in verdicts] == [False] * 3 + [True, False, False]
 
 
 def test_second_algorithm_counts(implementation: Implementation, tmp_path: Path) -> None:
@@ -257,3 +259,115 @@ def test_progress_has_a_total(implementation: Implementation, tmp_path: Path) ->
         assert [verdict.state for verdict in check.verify(progress=progress)] == ["ok"] * 3
     assert events[-1] == (3, 3)
     assert events == sorted(events)
+
+
+def content(text: str) -> dict[str, str]:
+    return {"md5": hashlib.md5(text.encode()).hexdigest()}
+
+
+def states(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
+    """Return the state and the names of each file that is not ok."""
+    return [(one.state, one.path, *([one.same_as] if one.same_as else [])) for one in verdicts if not one.ok]
+
+
+def tree(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_moved_files_and_duplicates(implementation: Implementation, tmp_path: Path) -> None:
+    """A missing file with the digests of a new one is moved; another new file like a listed one is a duplicate."""
+    listed = [ManifestEntry(name, content(text)) for name, text in {"a": "1", "b": "2", "c": "3", "d": "4"}.items()]
+    tree(tmp_path, {"a": "1", "c": "?", "copy": "1", "good c": "3", "x/b": "2", "x/z": "2", "x/new": "5"})
+    verdicts = list(verify(listed, tmp_path))
+    assert states(verdicts) == [
+        ("changed", "c"),
+        ("moved", "b", "x/b"),
+        ("missing", "d"),
+        ("duplicate", "copy", "a"),
+        ("duplicate", "good c", "c"),
+        ("new", "x/new"),
+        ("duplicate", "x/z", "b"),
+    ]
+    moved = verdicts[2].outcome
+    assert moved is not None
+    assert (moved.path, moved.digests, moved.size) == ("x/b", content("2"), 1)
+    # Entries that can be iterated only once are not compared with new files that did not move.
+    assert [one.state for one in verify(iter(listed), tmp_path)][4:] == ["new", "new", "new", "new"]
+
+
+def test_new_files_are_read_only_if_asked_or_a_file_is_missing(tmp_path: Path) -> None:
+    """A verification without missing files costs what it did."""
+    listed = [ManifestEntry("a", content("1"))]
+    tree(tmp_path, {"a": "1", "copy": "1"})
+    assert states(verify(listed, tmp_path)) == [("new", "copy")]
+    assert states(verify(listed, tmp_path, read_new=True)) == [("duplicate", "copy", "a")]
+    (tmp_path / "a").unlink()
+    assert states(verify(listed, tmp_path)) == [("moved", "a", "copy")]
+    assert states(verify(listed, tmp_path, read_new=False)) == [("missing", "a"), ("new", "copy")]
+
+
+def test_the_last_name_decides_among_equal_files(tmp_path: Path) -> None:
+    """A file of the same last name is the moved one, in any order; empty files are moved only under it."""
+    names = ["a/x", "a/y", "a/empty", "a/gone"]
+    listed = [ManifestEntry(name, content("" if "y" in name[3:] or "g" in name else "1")) for name in names]
+    tree(tmp_path, {"b/0": "1", "b/x": "1", "b/empty": "", "b/other": "", "b/y": "1", "b/z": "1"})
+    assert states(verify(listed, tmp_path)) == [
+        ("moved", "a/x", "b/x"),
+        ("moved", "a/y", "b/y"),
+        ("moved", "a/empty", "b/empty"),
+        ("missing", "a/gone"),
+        ("duplicate", "b/0", "a/x"),
+        ("new", "b/other"),
+        ("duplicate", "b/z", "a/x"),
+    ]
+
+
+def test_all_digests_of_an_entry_must_match(tmp_path: Path) -> None:
+    """Entries of different algorithms are matched by their own."""
+    both = {name: hashlib.new(name, b"1").hexdigest() for name in ("md5", "sha1")}
+    wrong = both | {"md5": DIGEST}
+    listed = [ManifestEntry("a", wrong), ManifestEntry("b", {"sha1": both["sha1"]})]
+    tree(tmp_path, {"n": "1"})
+    assert states(verify(listed, tmp_path)) == [("missing", "a"), ("moved", "b", "n")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_moved_files_without_links(tmp_path: Path) -> None:
+    """With refused links, new files are opened beneath the root."""
+    tree(tmp_path / "root", {"d/n": "1"})
+    (tmp_path / "root" / "link").symlink_to("d/n")
+    verdicts = states(verify([ManifestEntry("a", content("1"))], tmp_path / "root", links="refuse"))
+    assert verdicts == [("moved", "a", "d/n"), ("unreadable", "link")]
+
+
+def test_a_new_file_that_cannot_be_read_stays_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its verdict has the reason."""
+    tree(tmp_path, {"n": "1"})
+
+    def gone(*arguments: Any, **options: Any) -> Iterator[str]:
+        yield os.fsencode(tmp_path / "n")
+        (tmp_path / "n").unlink(missing_ok=True)
+        yield os.fsencode(tmp_path / "other")
+
+    monkeypatch.setattr("pressmark.fixity.verification.walk_files", gone)
+    verdicts = list(verify([ManifestEntry("a", content("1"))], tmp_path, threads=1, read="sequential"))
+    assert [(one.state, one.path, one.kind) for one in verdicts] == [
+        ("missing", "a", "missing"),
+        ("new", "n", "missing"),
+        ("new", "other", "missing"),
+    ]
+    assert verdicts[1].message.startswith("not in the manifest, and not read: ")
+
+
+def test_progress_of_new_files(tmp_path: Path) -> None:
+    """New files that are read are counted after those of the list, without a total."""
+    tree(tmp_path, {"n": "1"})
+    line = f"{content('1')['md5']}  a\n".encode()
+    events: list[tuple[int, int | None]] = []
+    progress = EventListener(lambda event: events.append((event.items, event.of_items)))
+    with check_manifest(io.BytesIO(line), tmp_path) as check:
+        assert states(check.verify(progress=progress)) == [("moved", "a", "n")]
+    assert events[-1] == (2, None)

@@ -32,14 +32,14 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
 from pressmark.errors import quoted
 from pressmark.fixity import FORMATS, ManifestCheck, Verdict, check_manifest
-from pressmark.fixity.verification import MISSPELLED, respelled
+from pressmark.fixity.verification import MISSING, MISSPELLED, respelled
 
 if TYPE_CHECKING:
     from pressmark.fixity.bucket_files import DigestSource
 
 __all__ = ["verify_command"]
 
-STATES = ("changed", "missing", "unreadable", "new")
+STATES = ("changed", "missing", "unreadable", "new", "moved", "duplicate")
 
 HELP = """\
 Verify all files in MANIFEST, and print those that do not match.
@@ -49,9 +49,9 @@ Examples:
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
   (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
 
-Each problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
-characters are escaped; --json prints names exactly. Without problems, nothing is printed to stdout. The last line on
-stderr counts the files; --quiet omits it if all are ok.
+Each problem is a line on stdout: "changed", "missing", "unreadable", "new", "moved" or "duplicate", and the name of the
+file. Unprintable characters are escaped; --json prints names exactly. Without problems, nothing is printed to stdout.
+The last line on stderr counts the files; --quiet omits it if all are ok.
 
 For a coreutils manifest, -a specifies the algorithm. Without -a, it is the one in the name of MANIFEST (SHA256SUMS,
 manifest-md5.txt, scans.b3), or the usual one with digests of this length: md5, sha1, sha224, sha256, sha384 or sha512.
@@ -68,6 +68,12 @@ More examples:
 In object storage, DIR is an address such as s3://bucket/prefix, and other keys below it are reported as new. Names in
 MANIFEST that are addresses themselves, as "pressmark hash s3://bucket/prefix" writes them, need no --root. A key is
 unreadable if it is archived, or with --digests=stored if the server keeps no digest of it. --ledger is not supported.
+
+Moved files: with --root, if a file is missing, all new files are read. A missing file with the digests of a new one is
+"moved", and both names are printed. Of several files with the same content, those with the same last name match first.
+Another new file with the content of a file in MANIFEST is "duplicate". Empty files are moved only under their last
+name, and are never duplicates. --read-new reads new files in any case, also if no file in MANIFEST is found. Missing
+and moved files are printed after the others in MANIFEST.
 
 --exclude: files in DIR with these names, and files in directories with these names, are not reported as new, but
 listed on stderr. Files in MANIFEST are verified in any case.
@@ -114,6 +120,12 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     is_flag=True,
     help="Do not report missing files, but count them. If no file exists, this is an error.",
 )
+@click.option(
+    "--read-new/--no-read-new",
+    default=None,
+    help="Read new files, or do not, to find moved files and duplicates (default: if a file is missing, and without"
+    " --ignore-missing).",
+)
 @exclude_options
 @json_option("problem")
 @bucket_options
@@ -129,6 +141,7 @@ def verify_command(
     format_name: str | None,
     links: str,
     ignore_missing: bool,
+    read_new: bool | None,
     exclude: tuple[str, ...],
     exclude_junk: bool,
     as_json: bool,
@@ -152,7 +165,7 @@ def verify_command(
         if not check.algorithms and root is None:
             # A truncated manifest must not be reported as verified.
             raise Failure(f"{check.name}: manifest is empty; nothing was verified")
-        missing = None if root is None or as_json else check.first_missing()
+        missing = None if root is None or as_json or read_new else check.first_missing()
         if missing is not None:
             raise Failure(_wrong_root(check, missing, root))
         # A ledger is for one set of algorithms.
@@ -210,12 +223,13 @@ def verify_command(
                 exclude=globs,
                 excluded=excluded,
                 digests=digests or "read",
+                read_new=False if read_new is None and ignore_missing else read_new,
             ):
                 report_excluded()
                 report_doubt()
                 is_ignored = ignore_missing and verdict.state == "missing" and verdict.kind != MISSPELLED
                 counts["ignored" if is_ignored else verdict.state] += 1
-                first_missing = first_missing or (verdict.path if verdict.state == "missing" else "")
+                first_missing = first_missing or (verdict.path if verdict.state in ("missing", "moved") else "")
                 if not verdict.ok and not is_ignored:
                     output.errors += 1
                     if as_json:
@@ -224,9 +238,10 @@ def verify_command(
                         output.data(_line(verdict))
             report_excluded()
             report_doubt()
-            if first_missing and not (counts["ok"] or counts["changed"] or counts["unreadable"]):
+            is_wrong = first_missing and not (counts["ok"] or counts["changed"] or counts["unreadable"])
+            if is_wrong and (not counts["moved"] or check.fitting_root(first_missing) is not None):
                 # With --ignore-missing, a wrong directory must not be reported as verified.
-                output.errors += not counts["missing"]
+                output.errors += not (counts["missing"] or counts["moved"])
                 reporter.report(_wrong_root(check, first_missing, root))
             summary = {state: counts[state] for state in ("ok", *STATES)}
             if ignore_missing:
@@ -274,7 +289,10 @@ def _wrong_root(check: ManifestCheck, name: str, root: bytes | None) -> str:
 
 def _line(verdict: Verdict) -> bytes:
     text = f"{verdict.state}: {one_line(verdict.path)}"
-    if verdict.state == "unreadable" or verdict.kind == MISSPELLED:
+    if verdict.same_as is not None:
+        name = one_line(verdict.same_as)
+        text += f" -> {name}" if verdict.state == "moved" else f": same content as {name}"
+    elif verdict.kind not in (verdict.state, *MISSING):
         text += f": {verdict.message}"
     return text.encode() + b"\n"
 
@@ -288,4 +306,5 @@ def _record(verdict: Verdict, severity: str = "error") -> dict[str, Any]:
         "expected": verdict.expected,
         "found": verdict.found,
         "message": verdict.message,
+        "same_as": verdict.same_as,
     }

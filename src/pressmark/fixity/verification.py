@@ -26,28 +26,33 @@ from pressmark.progress_event import EventListener, Progress, ProgressEvent, Pro
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
+    from pressmark.fixity.matching.moved_files import MovedFiles
 
-__all__ = ["MISSPELLED", "ManifestCheck", "Verdict", "check_manifest", "respelled", "verify"]
+__all__ = ["MISSING", "MISSPELLED", "ManifestCheck", "Verdict", "check_manifest", "respelled", "verify"]
 
 _FIRST = 16  # files: if none of them matches, the digests may be of another algorithm
 _SPOOL = 1 << 24  # a longer manifest from a pipe goes to a temporary file
 
-_MISSING = ("missing", "dangling-link")
+MISSING = ("missing", "dangling-link")
 MISSPELLED = "misspelled"
+_NOT_LISTED = "not in the manifest"
 
 
 class Verdict(NamedTuple):
     """The result of verifying a file.
 
     :ivar path: its name in the manifest; for a new file, its path relative to the root
-    :ivar state: ``ok``, ``changed``, ``missing``, ``unreadable`` or ``new``
+    :ivar state: ``ok``, ``changed``, ``missing``, ``unreadable`` or ``new``; ``moved`` if a missing file is a new one
+        under another name, or ``duplicate`` if a new file has the content of another file in the manifest
     :ivar algorithm: for a changed file, the first algorithm whose digest differs
     :ivar expected: the digest in the manifest
     :ivar found: the digest of the file
-    :ivar kind: the kind of the outcome for a missing or unreadable file, or ``misspelled`` if a missing file exists
-        under a name with other slashes; otherwise the state
+    :ivar kind: the kind of the outcome for a missing or unreadable file, and for a new file that could not be read;
+        ``misspelled`` if a missing file exists under a name with other slashes; otherwise the state
     :ivar message: the problem, on one line, without the path
     :ivar size: bytes read
+    :ivar same_as: path of a moved file relative to the root; for a duplicate, the name of the other file
+    :ivar outcome: for a moved file, and a new file that was read: its path relative to the root, with all digests
     """
 
     path: str
@@ -58,6 +63,8 @@ class Verdict(NamedTuple):
     kind: str = "ok"
     message: str = ""
     size: int | None = None
+    same_as: str | None = None
+    outcome: Outcome | None = None
 
     @property
     def ok(self) -> bool:
@@ -78,11 +85,15 @@ def verify(
     exclude: Sequence[str] | str = (),
     excluded: list[str] | None = None,
     digests: Literal["read", "stored"] = "read",
+    read_new: bool | None = None,
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict for each file, in order; then a verdict for each new file.
 
+    With a root, the verdicts of missing and moved files come last before those of new files.
+
     :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`. A file
-        whose entry has no digests is not verified, but it is not new
+        whose entry has no digests is not verified, but it is not new. Duplicates are found if the entries can be
+        iterated again, as those of a :class:`ManifestCheck` and of a list
     :param root: directory that names are relative to and that is searched for new files, or an address in object
         storage, such as ``s3://bucket/prefix``; by default names are relative to the current directory, or are
         addresses, and new files are not searched
@@ -93,6 +104,7 @@ def verify(
         files in the manifest are verified even if their names match
     :param digests: with an address as root: ``"read"`` the content, or use the digests that are ``"stored"`` by the
         server, without reading it; a key without them is unreadable, of kind ``unverified``
+    :param read_new: read the new files to find moved files and duplicates (default: if a file is missing)
     :raises AlgorithmError: an algorithm is not available
     :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
     :raises ValueError: an argument is invalid
@@ -122,6 +134,11 @@ def verify(
     top = real = None
     together = ProgressOfCalls(progress, ProgressEvent())
     with ExitStack() as stack:
+        matched = None
+        if base is not None and read_new is not False:
+            from pressmark.fixity.matching.moved_files import MovedFiles  # SQLite is only for searches
+
+            matched = stack.enter_context(MovedFiles())
         if links == "refuse" and HAS_DESCRIPTORS and not is_remote:
             top = stack.enter_context(open_directory(os.sep))
             real = os.path.realpath(base or b".")
@@ -145,12 +162,43 @@ def verify(
                     yield entry, key or (path if real is None else _without_links(real, name))
 
         for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
+            if matched is not None:
+                matched.add_algorithms(names)
             for entry, outcome in hash_tasks(
                 tasks, names, threads, together.next(), links=opened, read=read, ledger=ledger, beneath=top
             ):
-                yield _verdict(entry, outcome, base)
-    if base is not None and known is not None:
-        yield from _new(base, others, known, excluded)
+                verdict = _verdict(entry, outcome, base)
+                if matched is not None and verdict.kind in MISSING:
+                    matched.add_missing(entry, verdict.kind, verdict.message)
+                else:
+                    yield verdict
+        if base is None or known is None:
+            return
+        found = _new(base, others, known, excluded)
+        if matched is None or not (read_new or matched.has_missing) or not matched.algorithms:
+            for _source, verdict in found:
+                yield verdict
+            return
+
+        def new_files() -> Iterator[tuple[Verdict, bytes | Fetched | Outcome]]:
+            for source, verdict in found:
+                if real is not None and isinstance(source, bytes):
+                    source = _without_links(real, os.fsencode(verdict.path))
+                yield verdict, source
+
+        for verdict, outcome in hash_tasks(
+            new_files(),
+            matched.algorithms,
+            threads,
+            together.next(),
+            links=opened,
+            read=read,
+            ledger=ledger,
+            beneath=top,
+        ):
+            matched.add_new(verdict.state, outcome._replace(path=verdict.path))
+        matched.match(() if iter(entries) is entries else entries)
+        yield from _matched(matched)
 
 
 @contextmanager
@@ -225,6 +273,10 @@ class ManifestCheck:
             ((used,),) = self.algorithms
             self.other_algorithms = tuple(one for one in algorithms_of_size(ALGORITHMS[used].size) if one != used)
 
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        """Yield the entries of the list."""
+        return self._entries()
+
     def _entries(self) -> ManifestReader:
         self._file.seek(self._begin)
         return ManifestReader(self._file, self.name, *self._given, with_others=True)
@@ -250,6 +302,7 @@ class ManifestCheck:
         exclude: Sequence[str] | str = (),
         excluded: list[str] | None = None,
         digests: Literal["read", "stored"] = "read",
+        read_new: bool | None = None,
     ) -> Iterator[Verdict]:
         """Verify the files as :func:`verify` does, which has the same parameters.
 
@@ -258,11 +311,12 @@ class ManifestCheck:
 
         def report(event: ProgressEvent) -> None:
             if progress is not None:
-                progress(event._replace(of_items=self.files))
+                # New files are read after those in the list.
+                progress(event._replace(of_items=self.files if event.items <= self.files else None))
 
         differing: int | None = 0 if self.other_algorithms else None
         verdicts = verify(
-            self._entries(),
+            self,
             self._root,
             threads,
             EventListener(report),
@@ -273,6 +327,7 @@ class ManifestCheck:
             exclude=exclude,
             excluded=excluded,
             digests=digests,
+            read_new=read_new,
         )
         for verdict in verdicts:
             if differing is not None and verdict.state in ("ok", "changed"):
@@ -421,7 +476,7 @@ def _without_links(real: bytes, name: bytes) -> bytes:
 
 def _verdict(entry: ManifestEntry, outcome: Outcome, base: bytes | None) -> Verdict:
     if outcome.digests is None:
-        state = "missing" if outcome.kind in _MISSING else "unreadable"
+        state = "missing" if outcome.kind in MISSING else "unreadable"
         other = respelled(entry.path, base) if state == "missing" else None
         if other is not None:
             message = f"{quoted(other)} exists; correct the name in the manifest"
@@ -449,12 +504,31 @@ def respelled(name: str, base: str | bytes | os.PathLike[str] | None = None) -> 
     return other
 
 
+def _matched(files: MovedFiles) -> Iterator[Verdict]:
+    for path, kind, message, moved in files.missing():
+        if moved is None:
+            yield Verdict(path, "missing", kind=kind, message=message)
+        else:
+            what = f"now {quoted(moved.path)}"
+            yield Verdict(path, "moved", kind="moved", message=what, size=moved.size, same_as=moved.path, outcome=moved)
+    for state, new, original in files.new():
+        if state == "unreadable":
+            yield Verdict(new.path, state, kind=str(new.kind), message=new.message)
+        elif new.kind is not None:
+            yield Verdict(new.path, state, kind=new.kind, message=f"{_NOT_LISTED}, and not read: {new.message}")
+        else:
+            state, what = (state, "") if original is None else ("duplicate", f"; same content as {quoted(original)}")
+            message = f"{_NOT_LISTED}{what}"
+            yield Verdict(new.path, state, kind=state, message=message, size=new.size, same_as=original, outcome=new)
+
+
 def _new(
     base: bytes,
     walked: Callable[..., Iterator[str | bytes | Fetched | Outcome]],
     known: _Known | _PathSet,
     excluded: list[str] | None,
-) -> Iterator[Verdict]:
+) -> Iterator[tuple[bytes | Fetched | Outcome, Verdict]]:
+    """Yield the source of each new file, and its verdict if it is not read."""
     left_out: list[bytes] = []
 
     def report() -> None:
@@ -470,7 +544,7 @@ def _new(
         is_key = isinstance(item, Fetched)
         name = os.fsdecode(path.removeprefix(base.rstrip(b"/") + b"/") if is_key else os.path.relpath(path, base))
         if isinstance(item, Outcome):
-            yield Verdict(name, "unreadable", kind=str(item.kind), message=item.message)
+            yield item, Verdict(name, "unreadable", kind=str(item.kind), message=item.message)
         else:
-            yield Verdict(name, "new", kind="new", message="not in the manifest")
+            yield item if isinstance(item, Fetched) else path, Verdict(name, "new", kind="new", message=_NOT_LISTED)
     report()

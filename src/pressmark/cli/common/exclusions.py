@@ -130,6 +130,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "verify": (
         Requires("--exclude", "--root", "without --root, there is no search for new files"),
         Requires("--exclude-junk", "--root", "without --root, there is no search for new files"),
+        Requires("--read-new", "--root", "without --root, there is no search for new files"),
     ),
 }
 

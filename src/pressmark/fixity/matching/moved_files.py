@@ -1,0 +1,145 @@
+"""Missing and new files with the same digests: files that were moved, and duplicates."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from pressmark.fixity.manifest_reader import ManifestEntry
+from pressmark.fixity.outcomes import Outcome
+
+__all__ = ["MovedFiles"]
+
+_TABLES = """
+CREATE TABLE missing (number INTEGER PRIMARY KEY, content BLOB, path BLOB, name BLOB, kind TEXT, message TEXT);
+CREATE TABLE new (number INTEGER PRIMARY KEY, original BLOB, path BLOB, digests TEXT, size INTEGER, mtime_ns INTEGER,
+    kind TEXT, message TEXT, state TEXT);
+CREATE TABLE contents (content BLOB, name BLOB, number INTEGER, PRIMARY KEY (content, name, number)) WITHOUT ROWID;
+CREATE INDEX contents_number ON contents (number);
+CREATE TABLE moved (missing INTEGER PRIMARY KEY, new INTEGER UNIQUE);
+"""
+_NEW = "new.path, digests, size, mtime_ns, new.kind, new.message"
+
+
+class MovedFiles:
+    """Missing and new files in a temporary database; a context manager. A few megabytes of it are in memory.
+
+    Files match if all digests of the entry are those of the new file. Of several with the same content, those with the
+    same last name match first. Empty files are moved only under their last name, and are never duplicates.
+    """
+
+    def __init__(self) -> None:
+        # SQLite removes the file of a database without a name.
+        self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._base.execute("PRAGMA journal_mode=OFF")
+        self._base.executescript(_TABLES)
+        self._base.execute("BEGIN")
+        self._algorithms: dict[tuple[str, ...], None] = {}
+        self._empty: set[bytes] = set()
+        self.has_missing = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._base.close()
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The algorithms of all entries, which the digests of a new file need."""
+        return list(dict.fromkeys(name for names in self._algorithms for name in names))
+
+    def add_algorithms(self, names: Iterable[str]) -> None:
+        """Add the algorithms of an entry, present or missing."""
+        self._algorithms.setdefault(tuple(names))
+
+    def add_missing(self, entry: ManifestEntry, kind: str, message: str) -> None:
+        """Add a missing file."""
+        self.has_missing = True
+        path = os.fsencode(entry.path)
+        row = (_content(entry.digests), path, _last(path), kind, message)
+        self._base.execute("INSERT INTO missing VALUES (NULL, ?, ?, ?, ?, ?)", row)
+
+    def add_new(self, state: str, outcome: Outcome) -> None:
+        """Add a new file, also one that cannot be read; its path is relative to the root.
+
+        :param state: of its verdict
+        """
+        path, digests = os.fsencode(outcome.path), outcome.digests
+        row = (path, json.dumps(digests), outcome.size, outcome.mtime_ns, outcome.kind, outcome.message, state)
+        number = self._base.execute("INSERT INTO new VALUES (NULL, NULL, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
+        if digests is None:
+            return
+        contents = {_content({name: digests[name] for name in names}) for names in self._algorithms}
+        if outcome.size == 0:
+            self._empty |= contents
+        self._base.executemany(
+            "INSERT INTO contents VALUES (?, ?, ?)", [(content, _last(path), number) for content in contents]
+        )
+
+    def match(self, entries: Iterable[ManifestEntry]) -> None:
+        """Match the files; call it after all were added.
+
+        :param entries: all entries of the list, from its beginning
+        """
+        for condition in ("AND name = ?", ""):
+            query = f"SELECT number FROM contents WHERE content = ? {condition} LIMIT 1"
+            # A copy of the numbers in the database: the loop changes the other tables.
+            rows = self._base.execute(
+                "SELECT number, content, name FROM missing WHERE number NOT IN (SELECT missing FROM moved)"
+                " AND content IN (SELECT content FROM contents) ORDER BY number"
+            )
+            for number, content, name in rows:
+                if not condition and content in self._empty:
+                    continue
+                found = self._base.execute(query, (content, name) if condition else (content,)).fetchone()
+                if found is not None:
+                    self._base.execute("INSERT INTO moved VALUES (?, ?)", (number, *found))
+                    self._base.execute("DELETE FROM contents WHERE number = ?", found)
+        if self._base.execute("SELECT 1 FROM contents LIMIT 1").fetchone() is None:
+            return
+        for entry in entries:
+            content = _content(entry.digests)
+            if content not in self._empty:
+                self._base.execute(
+                    "UPDATE new SET original = ? WHERE original IS NULL"
+                    " AND number IN (SELECT number FROM contents WHERE content = ?)",
+                    (os.fsencode(entry.path), content),
+                )
+
+    def missing(self) -> Iterator[tuple[str, str, str, Outcome | None]]:
+        """Yield path, kind and message of each missing file, and the outcome of the new file if it was moved."""
+        rows = self._base.execute(
+            f"SELECT missing.path, missing.kind, missing.message, {_NEW} FROM missing"
+            " LEFT JOIN moved ON moved.missing = missing.number LEFT JOIN new ON new.number = moved.new"
+            " ORDER BY missing.number"
+        )
+        for path, kind, message, *new in rows:
+            yield os.fsdecode(path), kind, message, None if new[0] is None else _outcome(*new)
+
+    def new(self) -> Iterator[tuple[str, Outcome, str | None]]:
+        """Yield state and outcome of each other new file, and for a duplicate, the name of the first entry like it."""
+        rows = self._base.execute(
+            f"SELECT state, original, {_NEW} FROM new WHERE number NOT IN (SELECT new FROM moved) ORDER BY number"
+        )
+        for state, original, *new in rows:
+            yield state, _outcome(*new), None if original is None else os.fsdecode(original)
+
+
+def _content(digests: Mapping[str, str]) -> bytes:
+    """Return a key for the content of a file."""
+    return " ".join(f"{name}:{digests[name]}" for name in sorted(digests)).encode()
+
+
+def _last(path: bytes) -> bytes:
+    return path.rpartition(b"/")[2]
+
+
+def _outcome(path: bytes, digests: str, size: int | None, mtime_ns: int | None, *error: Any) -> Outcome:
+    return Outcome(os.fsdecode(path), json.loads(digests), size, mtime_ns, None, *error)
