@@ -12,6 +12,7 @@ __all__ = ["are_flags", "as_flags", "camel_case", "named_by_key", "option", "par
 # The flags that are not named after their keyword.
 FLAGS = {
     "algorithms": "-a",
+    "allow_buckets": "--allow-bucket",
     "allow_hosts": "--allow-host",
     "namespaces": "--namespace",
     "new_ids": "--map",

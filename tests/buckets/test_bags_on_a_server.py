@@ -120,3 +120,18 @@ def test_connections_that_break(
     proxy.plan = plan
     assert bagit.validate(where).ok
     assert len(broken) == 3
+
+
+def test_complete(s3: S3Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A holey bag is completed with keys of a bucket: small ones, and one that is read in parts."""
+    lead_to(s3, monkeypatch)
+    (tmp_path / "files").mkdir()
+    contents = {"a b+ü%.txt": b"a", "large": random.Random(5).randbytes((20 << 20) + 7)}
+    for name, content in contents.items():
+        (tmp_path / "files" / name).write_bytes(content)
+        s3.put(f"x/data/{name}".encode(), content)
+    bag = bagit.create_holey(tmp_path / "files", tmp_path / "bag", f"{s3.url}/x/data/")
+    assert {one.kind for one in bag.complete().errors} == {"fetch-refused"}
+    report = bag.complete(allow_buckets=[s3.name])
+    assert (report.problems, report.counts["files"]) == ([], 2)
+    assert bag.is_valid()

@@ -1235,6 +1235,31 @@ def test_complete_refuses_wrong_files(quick: Run, holey: Path, tmp_path: Path) -
     assert not (holey / "data" / "y").exists()
 
 
+def test_complete_with_credentials(quick: Run, holey: Path, tmp_path: Path) -> None:
+    """The host of the file receives its header; neither an error of the file nor another message shows it."""
+    pytest.importorskip("urllib3")
+    url = (holey / "fetch.txt").read_text().split()[0].removesuffix("/x")
+    path = tmp_path / "tokens.txt"
+    path.write_text(f"{url.removeprefix('http://')} Authorization: Bearer s3cr3t\n")
+    path.chmod(0o600)
+    done = quick("bag", "complete", "bag", *LOCAL, "--header-from", "tokens.txt")
+    assert (done.stdout, done.returncode) == (b"", 0)
+    assert b"s3cr3t" not in done.stderr
+    path.write_text("Authorization: Bearer s3cr3t\n")
+    done = quick("bag", "complete", "bag", "--header-from", "tokens.txt")
+    assert done.stderr.startswith(b"pressmark: 'tokens.txt': line 1: expected a host, a header and its value")
+    assert b"s3cr3t" not in done.stderr
+    assert done.returncode == 2
+    done = quick("bag", "complete", "bag", "--header-from", "missing.txt")
+    assert (done.stderr, done.returncode) == (b"pressmark: missing.txt: No such file or directory\n", 2)
+    (holey / "fetch.txt").write_text("s3://books/x 2 data/x\n")
+    (holey / "data" / "x").unlink()
+    done = quick("bag", "complete", "bag")
+    assert done.stdout.endswith(
+        b"in the bucket 'books', which is not allowed; use --allow-bucket books if you trust it\n"
+    )
+
+
 @posix
 def test_complete_interrupted(call: Call, holey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C gives one line and 130; the same command resumes."""

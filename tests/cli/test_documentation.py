@@ -257,6 +257,8 @@ def furnish(folder: Path, example: str) -> None:
     (folder / "readme.txt").write_text("read me")
     (folder / "bag-info-template.txt").write_text("Source-Organization: Example University\n")
     (folder / "files.txt").write_text("https://example.org/one - data/one\n")
+    (folder / "tokens.txt").write_text("repository.example Authorization: Bearer TOKEN\n")
+    (folder / "tokens.txt").chmod(0o600)
     (folder / "SHA512SUMS").write_text(f"{'0' * 128}  one\n")
     (folder / "profile.json").write_text(json.dumps(PROFILE))
     for name in ("one.txt", "two.txt"):

@@ -165,6 +165,8 @@ REFUSED = {
         "--copy-mode reflink: not supported in object storage; use --copy-mode auto"
     ),
     f"store ls {ROOT} --endpoint=": "--endpoint: the value is empty",
+    "bag complete scans --region x": "--region: only with --allow-bucket; omit the option",
+    "bag complete scans --allow-bucket books --region=": "--region: the value is empty",
     **{
         text.replace("X", "s3://books/x"): f"s3://books/x: object storage is not supported for {name}; use a local path"
         for text, name in (
@@ -180,6 +182,7 @@ REFUSED = {
             ("bag unpack scans -o X", "--output"),
             ("bag update X", "BAG"),
             ("bag complete X", "BAG"),
+            ("bag complete scans --header-from X", "--header-from"),
             ("bag pack X", "BAG"),
             ("bag validate scans --ledger X", "--ledger"),
             ("verify X", "MANIFEST"),
@@ -473,8 +476,10 @@ def test_variables(bucket: MemoryBucket, call: Call, monkeypatch: pytest.MonkeyP
 
 
 def test_every_command_with_an_address_has_the_options() -> None:
-    """Every command with an argument that may be an address has all of them, and no other command has one."""
-    for group, without in (("store", set()), ("bag", {"update", "complete", "revert"})):
+    """Every command with an argument that may be an address has all of them, as has ``bag complete`` for URLs; no
+    other command has one.
+    """
+    for group, without in (("store", set()), ("bag", {"update", "revert"})):
         commands = main.get_command(click.Context(main), group)
         assert isinstance(commands, click.Group)
         for name in commands.list_commands(click.Context(commands)):

@@ -25,6 +25,7 @@ from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import refusing
 from pressmark.bagit.changes.bag_changes import BagChange
+from pressmark.bagit.fetch.credentials import read_credentials
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK, remove_partial, unlink
@@ -65,6 +66,9 @@ def complete(
     allow_http: bool = False,
     allow_private: bool = False,
     allow_hosts: Iterable[str] = (),
+    allow_buckets: Iterable[str] = (),
+    header_from: str | os.PathLike[str] | None = None,
+    netrc: bool = False,
     maximum: int | None = None,
     retries: int = 4,
     timeout: float = 60.0,
@@ -82,6 +86,10 @@ def complete(
     :param allow_http: allow ``http:`` in addition to ``https:``
     :param allow_private: allow hosts whose addresses are private, reserved, or of this machine
     :param allow_hosts: names of hosts that may have such addresses
+    :param allow_buckets: names of buckets whose ``s3:`` URLs are allowed, with the credentials of the AWS settings
+    :param header_from: a file with header fields for named hosts; each line is a host, a header and its value, such as
+        ``repository.example Authorization: Bearer TOKEN``
+    :param netrc: send the logins of the netrc file (``NETRC``, or ``~/.netrc``) to the hosts that it names
     :param maximum: size limit in bytes for files without a length in fetch.txt; a length in fetch.txt is always a limit
     :param retries: number of retries of a request
     :param timeout: seconds without data after which a connection fails
@@ -89,7 +97,8 @@ def complete(
     :param verify: also verify the checksums of the files that are present
     :param progress: has the one stage ``fetch``; changed in the calling thread
     :return: a report with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``
-    :raises BagError: the bag cannot be opened or written to, another run is changing it, or urllib3 is missing
+    :raises BagError: the bag cannot be opened or written to, another run is changing it, the credentials cannot be
+        read, or urllib3 is missing
     :raises ValueError: another argument is invalid
     """
     if threads < 1:
@@ -98,6 +107,8 @@ def complete(
         allow_http=allow_http,
         allow_private=allow_private,
         allow_hosts=frozenset([allow_hosts] if isinstance(allow_hosts, str) else allow_hosts),
+        allow_buckets=frozenset([allow_buckets] if isinstance(allow_buckets, str) else allow_buckets),
+        credentials=read_credentials(header_from, netrc),
         maximum=maximum,
         retries=retries,
         timeout=timeout,

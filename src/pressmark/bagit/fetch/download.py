@@ -1,7 +1,8 @@
 """Download one URL to a temporary file, within limits, and resume interrupted downloads.
 
 The URLs of a fetch file are untrusted input, so each step is checked: the scheme; each address of the host, and the
-connection goes to the checked address; each redirect, like a URL of fetch.txt. Content is never decompressed.
+connection goes to the checked address; each redirect, like a URL of fetch.txt. Content is never decompressed. Hosts and
+buckets receive the user's credentials only if the user named them.
 
 Proxies are not used, because they would resolve host names themselves.
 
@@ -20,13 +21,15 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult
 
 from pressmark.bagit.fetch.addresses import resolve, why_not_public
+from pressmark.bagit.fetch.allowed_buckets import AllowedBuckets, key_failures
+from pressmark.bagit.fetch.credentials import DEFAULT_PORTS, Credentials
 from pressmark.bagit.fetch.partial import (
     BLOCK,
     RESUMABLE,
@@ -35,6 +38,8 @@ from pressmark.bagit.fetch.partial import (
     validator_of,
 )
 from pressmark.bagit.fetch.urls import DownloadError, ParsedUrl, joined, parse_url, redacted_url, split_url
+from pressmark.buckets.bucket import KeyChangedError
+from pressmark.buckets.remote_file import RemoteFile
 from pressmark.errors import BagError, quoted
 from pressmark.fs.beneath import Directory
 from pressmark.option_names import option
@@ -69,6 +74,8 @@ class DownloadPolicy:
     :ivar allow_http: allow unencrypted HTTP, also in redirects
     :ivar allow_private: allow hosts with any address
     :ivar allow_hosts: names of hosts that may have any address
+    :ivar allow_buckets: names of buckets whose ``s3:`` URLs are allowed
+    :ivar credentials: header fields for named hosts
     :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for no limit
     :ivar retries: number of retries of a request, counted from 0 again after each mebibyte
     :ivar timeout: seconds without data after which a connection fails
@@ -80,6 +87,8 @@ class DownloadPolicy:
     allow_http: bool = False
     allow_private: bool = False
     allow_hosts: frozenset[str] = frozenset()
+    allow_buckets: frozenset[str] = frozenset()
+    credentials: Credentials = field(default=Credentials(), repr=False)
     maximum: int | None = None
     retries: int = 4
     timeout: float = 60.0
@@ -170,7 +179,7 @@ class _TimedReads(io.RawIOBase):
 class Downloader:
     """The policy, connections and cancellation that the downloads of a run share; thread-safe.
 
-    :raises BagError: urllib3 is missing, or the certificates cannot be read
+    :raises BagError: urllib3 or, for buckets, botocore is missing, or the certificates cannot be read
     """
 
     def __init__(self, policy: DownloadPolicy) -> None:
@@ -183,6 +192,7 @@ class Downloader:
         self._urllib3 = urllib3
         self._policy = policy
         self._hosts = frozenset(host.lower().rstrip(".").strip("[]") for host in policy.allow_hosts)
+        self._buckets = AllowedBuckets(policy.allow_buckets)
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str, int, str], HTTPConnectionPool] = {}
@@ -314,6 +324,9 @@ class Downloader:
     ) -> None:
         """Follow ``url`` to a response, and read the missing part of the file."""
         parts = split_url(url)
+        if parts.scheme == "s3":
+            self._take_key(url, parts, part, limit, on_bytes)
+            return
         with self._answered(url, parts, part) as (response, location):
             self._take(response, location, part, length, limit, on_bytes)
 
@@ -385,7 +398,7 @@ class Downloader:
 
     def _ask(self, location: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
         """Send the request, and return the response without its body."""
-        default = 443 if location.scheme == "https" else 80
+        default = DEFAULT_PORTS[location.scheme]
         host = f"[{location.host}]" if ":" in location.host else location.host
         headers = {
             "Host": host if location.port == default else f"{host}:{location.port}",
@@ -396,6 +409,8 @@ class Downloader:
         }
         if authorization is not None:
             headers["Authorization"] = authorization
+        named = self._policy.credentials.headers(location)
+        headers = {name: value for name, value in headers.items() if name.lower() not in named} | named
         if part.size and part.validator is not None:
             headers["Range"] = f"bytes={part.size}-"
             headers["If-Range"] = part.validator[1]
@@ -535,7 +550,7 @@ class Downloader:
             raise _refusal(response, location)
         if limit is not None and whole is not None and whole > limit:
             raise DownloadError("too-long", f"{redacted_url(location.url)} has {whole} bytes; the limit is {limit}")
-        self._read_body(response, location, part, limit, on_bytes)
+        self._read_body(self._reader(response, location), location.url, part, limit, on_bytes)
         # A cancelled connection looks like the end of the response.
         if self._ended.is_set():
             raise DownloadError("cancelled", "run cancelled")
@@ -545,31 +560,37 @@ class Downloader:
                 "failed", f"{redacted_url(location.url)}: connection closed before the end of the file", again=True
             )
 
+    def _reader(self, response: BaseHTTPResponse, location: ParsedUrl) -> Callable[[int], bytes]:
+        """Return a function that reads a body, and extends the deadline while enough of it arrives."""
+        received = 0
+
+        def read(most: int) -> bytes:
+            nonlocal received
+            if received >= LEAST:
+                received = 0
+                self._renew()
+            with self._failures(location):
+                data = response.read1(most)
+            received += len(data)
+            return data
+
+        return read
+
     def _read_body(
         self,
-        response: BaseHTTPResponse,
-        location: ParsedUrl,
+        read: Callable[[int], bytes],
+        url: str,
         part: PartialFile,
         limit: int | None,
         on_bytes: Callable[[int], object],
     ) -> None:
-        received = 0
-        while True:
-            # Read one more byte than allowed, to detect excess data.
-            most = BLOCK if limit is None else min(BLOCK, limit - part.size + 1)
-            with self._failures(location):
-                data = response.read1(most)
-            if not data:
-                return
+        # Read one more byte than allowed, to detect excess data.
+        while data := read(BLOCK if limit is None else min(BLOCK, limit - part.size + 1)):
             if limit is not None and part.size + len(data) > limit:
                 what = f"is longer than the limit of {limit} bytes"
-                raise DownloadError("too-long", f"{redacted_url(location.url)} {what}")
+                raise DownloadError("too-long", f"{redacted_url(url)} {what}")
             part.write(data)
             on_bytes(len(data))
-            received += len(data)
-            if received >= LEAST:
-                received = 0
-                self._renew()
 
     def _check_range(self, response: BaseHTTPResponse, location: ParsedUrl, part: PartialFile) -> int | None:
         """Return the size of the complete file. The response must continue exactly the present file."""
@@ -587,6 +608,40 @@ class Downloader:
         assert found is not None
         return None if found[3] == "*" else int(found[3])
 
+    # --- object storage -------------------------------------------------------------------------------------------
+
+    def _take_key(
+        self,
+        url: str,
+        parts: SplitResult,
+        part: PartialFile,
+        limit: int | None,
+        on_bytes: Callable[[int], object],
+    ) -> None:
+        """Read the missing part of the file from a key of an allowed bucket."""
+        bucket, key = self._buckets.find_key(url, parts)
+        if part.validator is None:
+            part.restart()
+        token = None if part.validator is None else part.validator[1].strip('"')
+        where = redacted_url(url)
+        try:
+            with key_failures(where):
+                file = RemoteFile(bucket, key, token=token, begin=part.size)
+            with file:
+                if limit is not None and file.status.size > limit:
+                    raise DownloadError("too-long", f"{where} has {file.status.size} bytes; the limit is {limit}")
+                part.validator = validator_of({"ETag": f'"{file.status.token}"'})
+                part.spliced = part.spliced or part.size > 0
+
+                def read(most: int) -> bytes:
+                    with key_failures(where):
+                        return file.read(most)
+
+                self._read_body(read, url, part, limit, on_bytes)
+        except KeyChangedError:
+            part.restart()
+            raise DownloadError("failed", f"{where}: file has changed", again=True, wait=0) from None
+
 
 def _length_of(response: BaseHTTPResponse) -> int | None:
     """Return the length of a response's body, if stated."""
@@ -600,6 +655,8 @@ def _refusal(response: BaseHTTPResponse, location: ParsedUrl) -> DownloadError:
     except ValueError:
         status = str(response.status)
     reason = f"{redacted_url(location.url)}: server responded with {status}"
+    if response.status == http.HTTPStatus.UNAUTHORIZED:
+        reason += f"; specify valid credentials with {option('header_from')}"
     wait = _retry_after(response.headers)
     if wait is not None and wait > LONGEST_RETRY_AFTER:
         return DownloadError("failed", f"{reason}, and requests a delay of {wait:.0f} seconds")

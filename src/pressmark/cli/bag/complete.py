@@ -15,6 +15,7 @@ from pressmark.bagit.fetch.download import LONGEST_TIMEOUT
 from pressmark.cli.bag.options import BAG, STAGES, Listener
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
+from pressmark.cli.common.object_storage import bucket_options
 from pressmark.cli.common.options import PROGRESS, Seconds, WholeNumber, json_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
@@ -41,6 +42,13 @@ EPILOG = """\
 \b
 More examples:
   pressmark bag complete bag --allow-host repository.internal.example
+  pressmark bag complete bag --header-from tokens.txt
+  pressmark bag complete bag --allow-bucket books
+
+Each line of the file for --header-from is a host, a header and its value:
+  repository.example Authorization: Bearer TOKEN
+A host receives only the lines that name it, also after a redirect. A name without a port stands for the default port
+of a URL. Other users must not be able to read the file.
 
 A missing file is only downloaded if it has a safe path in the payload and every payload manifest lists it. A file is
 written under a hidden name, must not be longer than fetch.txt states, and is renamed only after all its checksums
@@ -61,6 +69,13 @@ def _check_number(_context: click.Context, parameter: click.Parameter, number: f
 
 
 _DOWNLOAD = (
+    click.option(
+        "--header-from",
+        metavar="FILE",
+        type=click.Path(readable=False),
+        help="Send the header fields in FILE to the hosts that it names.",
+    ),
+    click.option("--netrc", is_flag=True, help="Send the logins in ~/.netrc (or NETRC) to the hosts that it names."),
     click.option("--allow-http", is_flag=True, help="Also allow unencrypted downloads (http:). Default: https: only."),
     click.option(
         "--allow-host",
@@ -70,6 +85,13 @@ _DOWNLOAD = (
         help="Allow HOST even if its address is private; repeatable.",
     ),
     click.option("--allow-private", is_flag=True, help="Allow hosts with private addresses, including this machine."),
+    click.option(
+        "--allow-bucket",
+        "allow_buckets",
+        metavar="NAME",
+        multiple=True,
+        help="Allow s3: URLs of the bucket NAME, with your AWS settings; repeatable.",
+    ),
     click.option(
         "--certificates",
         metavar="FILE",
@@ -111,10 +133,9 @@ def _download_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _refuse_missing_certificates(download: Mapping[str, Any]) -> None:
-    """Refuse a file of certificates that does not exist, before anything is done."""
-    certificates = download["certificates"]
-    refuse_missing([os.fsencode(certificates)] if certificates else [])
+def _refuse_missing_files(download: Mapping[str, Any]) -> None:
+    """Refuse files of the options that do not exist, before anything is done."""
+    refuse_missing(os.fsencode(download[name]) for name in ("certificates", "header_from") if download[name])
 
 
 @click.command("complete", cls=Command, help=HELP, epilog=EPILOG, short_help="Download the missing files of a bag.")
@@ -127,13 +148,14 @@ def _refuse_missing_certificates(download: Mapping[str, Any]) -> None:
     help="Maximum size of a file whose length fetch.txt does not state.",
 )
 @_download_options
+@bucket_options
 @json_option("problem")
 @PROGRESS
 def complete_command(
     bag: bytes, as_json: bool, verify: bool, maximum: int | None, progress: bool | None, **download: Any
 ) -> int:
     """Download the missing files of a bag."""
-    _refuse_missing_certificates(download)
+    _refuse_missing_files(download)
     interrupted = "interrupted; run the same command again to continue"
     with Output(progress, as_json=as_json, go_on=True, stages=STAGES, interrupted=interrupted) as output:
         begin = time.monotonic()

@@ -36,7 +36,8 @@ HEADINGS = {
     " metadata-only add remove rename no-dedup replace copy-mode content-class move drop-empty-directories message"
     " created user user-address",
     "Measurement": "files-per-object versions directory-limit probe",
-    "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
+    "Download": "fetch-base fetch manifest header-from netrc allow-http allow-host allow-private allow-bucket"
+    " certificates maximum timeout retries",
     "Object storage": "endpoint s3-profile region claims single-writer",
     "Performance": "threads read workers dask",
     "Run and resume": "state older-than for max-bytes max-objects dry-run alone ledger work resume catch-up max-errors"

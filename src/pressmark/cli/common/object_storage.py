@@ -83,7 +83,7 @@ def check_addresses(context: click.Context) -> None:
 
     :raises CallError: an argument must be a local path, or an option is not supported
     """
-    is_remote = False
+    is_remote = bool(context.params.get("allow_buckets"))
     for parameter in context.command.params:
         if not isinstance(parameter.type, click.Path):
             continue
@@ -99,7 +99,12 @@ def check_addresses(context: click.Context) -> None:
             raise CallError(f"{os.fsdecode(address)}: {what}; use a local path")
     for option, value in _settings(context).items():
         if not is_remote:
-            raise CallError(f"{option}: only for an address such as s3://bucket/prefix; omit the option")
+            where = (
+                "with --allow-bucket"
+                if "allow_buckets" in context.params
+                else "for an address such as s3://bucket/prefix"
+            )
+            raise CallError(f"{option}: only {where}; omit the option")
         if not value:
             raise CallError(f"{option}: the value is empty")
         if option == "--s3-profile":
