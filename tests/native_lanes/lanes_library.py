@@ -19,8 +19,8 @@ LEVELS = {
     "aarch64": ("portable", "neon", "neon-sha2", "neon-sha3"),
     "arm64": ("portable", "neon", "neon-sha2", "neon-sha3"),
 }.get(platform.machine(), ("portable",))
-MAXIMUM_LANES = 16
-BANK_SIZE = 4096  # more than sizeof(pm_bank), as check_lanes.py asserts
+MAXIMUM_LANES = 32
+BANK_SIZE = 8192  # more than sizeof(pm_bank), as check_lanes.py asserts
 Offset = ctypes.c_int64
 Pointers = ctypes.c_char_p * MAXIMUM_LANES
 Lengths = ctypes.c_size_t * MAXIMUM_LANES

@@ -23,7 +23,6 @@ from pressmark import _kernels
 from pressmark.fixity.algorithms import algorithm_names, implementation
 from pressmark.fixity.hasher import (
     CHANGED,
-    READ_SIZE,
     OpenOptions,
     changes,
     error_outcome,
@@ -51,6 +50,8 @@ BATCH = 512  # files taken from the input together
 BLOCK, LEAST = 128, 16
 # Files that are not on this computer and are fetched at a time, and seconds to wait for them at the end of a run.
 FETCHES, PATIENCE = 16, 0.5
+# What a lane reads at once, in bytes: a file that is read in sequence is not longer.
+LANE_SIZE = 1 << 17
 # Up to this amount of work, no thread is started: in bytes, where opening a file counts as this many, because it may be
 # on a network.
 LITTLE, OPENING = 1 << 18, 1 << 14
@@ -523,7 +524,7 @@ class Run:
         in_lanes = set(order)
         if self._sequential:
             # A copy is read in smaller pieces.
-            most = READ_SIZE if self._plan.lanes and batch.copies is None else SMALL
+            most = LANE_SIZE if self._plan.lanes and batch.copies is None else SMALL
             in_lanes = {index for index in order if sizes[index] <= most}
         elif self._names and max(sizes.values()) > self._plan.small:
             order.sort(key=sizes.__getitem__, reverse=True)

@@ -23,9 +23,9 @@
 #define PM_FILES_IN_LANES 1
 #endif
 
-/* 256 KiB for each lane: few system calls, and the buffers of a worker fit its share of the cache. A copied block is read,
+/* 128 KiB for each lane: few system calls, and the buffers of a worker fit its share of the cache. A copied block is read,
  * written and hashed before the next: those of all lanes fit the second-level cache. */
-#define PM_READ_SIZE ((size_t)256 << 10)
+#define PM_READ_SIZE ((size_t)128 << 10)
 #define PM_COPY_SIZE ((size_t)64 << 10)
 
 /* If no algorithm has lanes, this many files are read before Python hashes them: enough to make the cost of that call
@@ -44,6 +44,7 @@ typedef struct {
 enum { PM_FILE_DIGESTS = 0, PM_FILE_ERROR, PM_FILE_NOT_REGULAR, PM_FILE_CHANGED, PM_FILE_TARGET };
 /* What the path refers to after reading. Checked only for files that take a while to read and are not copied. */
 enum { PM_FILE_THERE = 0, PM_FILE_GONE, PM_FILE_REPLACED };
+#define PM_SLOW_SIZE ((int64_t)256 << 10)
 
 typedef struct pm_file_result {
     struct pm_file_result *next;

@@ -396,7 +396,7 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
         }
         result->size_after = after.st_size;
         result->mtime_after = pm_time_of(PM_MTIME(after));
-        if (lane->total >= (int64_t)PM_READ_SIZE && !lane->file.target && engine->source < 0) {
+        if (lane->total >= PM_SLOW_SIZE && !lane->file.target && engine->source < 0) {
             if (pm_engine_stat(engine, lane->file.path, &path))
                 result->there = PM_FILE_GONE;
             else if (path.st_dev != after.st_dev || path.st_ino != after.st_ino)
@@ -413,7 +413,7 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
     for (unsigned a = 0; a < engine->algorithms; a++) {
         const unsigned lanes = pm_lanes(engine->level, engine->algorithm[a]);
         for (unsigned begin = 0; begin < engine->width; begin += lanes, bank++) {
-            const uint32_t here = ended >> begin & (((uint32_t)1 << lanes) - 1);
+            const uint32_t here = ended >> begin & pm_first_lanes(lanes);
             if (!here)
                 continue;
             uint8_t *out[PM_MAXIMUM_LANES];

@@ -59,9 +59,9 @@ static void digest_leftovers(packed_column *column, pm_level level, pm_algorithm
     uint32_t live = 0;
 
     pm_bank_init(&bank, level, algorithm);
-    uint32_t free_lanes = ((uint32_t)1 << column->kernel->lanes) - 1;
+    uint32_t free_lanes = pm_first_lanes(column->kernel->lanes);
     do {
-        for (unsigned lane = 0; free_lanes >> lane; lane++) {
+        for (unsigned lane = 0; lane < column->kernel->lanes; lane++) {
             if (!(free_lanes >> lane & 1) || next == column->leftover_count)
                 continue;
             messages[lane] = column->leftovers[next++];
@@ -70,7 +70,7 @@ static void digest_leftovers(packed_column *column, pm_level level, pm_algorithm
         }
         free_lanes = pm_bank_step(&bank, cursors, live);
         live &= ~free_lanes;
-        for (unsigned lane = 0; free_lanes >> lane; lane++)
+        for (unsigned lane = 0; lane < column->kernel->lanes; lane++)
             if (free_lanes >> lane & 1)
                 pm_bank_extract(&bank, lane, column->out + (size_t)messages[lane] * column->constants->digest_size);
     } while (live || next < column->leftover_count);

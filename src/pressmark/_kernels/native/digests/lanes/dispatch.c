@@ -11,7 +11,7 @@
 #include <windows.h>
 #endif
 
-static const pm_kernel *const kernels_of[PM_LEVELS] = {
+static const pm_kernel *const *const kernels_of[PM_LEVELS] = {
     [PM_PORTABLE] = pm_kernels_portable,
 #if PM_HAVE_X86_LEVELS
     [PM_AVX2] = pm_kernels_avx2,
@@ -27,9 +27,9 @@ static const pm_kernel *const kernels_of[PM_LEVELS] = {
 
 const pm_kernel *pm_find_kernel(pm_level level, pm_algorithm algorithm)
 {
-    while (kernels_of[level] == NULL || kernels_of[level][algorithm].lanes == 0)
+    while (kernels_of[level] == NULL || kernels_of[level][algorithm] == NULL)
         level--;
-    return &kernels_of[level][algorithm];
+    return kernels_of[level][algorithm];
 }
 
 #if PM_HAVE_NEON_LEVELS

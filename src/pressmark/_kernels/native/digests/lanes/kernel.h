@@ -83,17 +83,18 @@ typedef struct pm_kernel {
     int skips_idle; /* idle lanes take no time */
 } pm_kernel;
 
-extern const pm_kernel pm_kernels_portable[PM_ALGORITHMS];
+extern const pm_kernel *const pm_kernels_portable[PM_ALGORITHMS];
 #if PM_HAVE_X86_LEVELS
-extern const pm_kernel pm_kernels_avx2[PM_ALGORITHMS];
-extern const pm_kernel pm_kernels_avx512[PM_ALGORITHMS];
+extern const pm_kernel *const pm_kernels_avx2[PM_ALGORITHMS];
+extern const pm_kernel *const pm_kernels_avx512[PM_ALGORITHMS];
+extern const pm_kernel pm_md5_avx2, pm_md5_avx512;
 #endif
 #if PM_HAVE_NEON_LEVELS
-extern const pm_kernel pm_kernels_neon[PM_ALGORITHMS];
+extern const pm_kernel *const pm_kernels_neon[PM_ALGORITHMS];
 #endif
 #if PM_HAVE_NEON_SHA
-extern const pm_kernel pm_kernels_neon_sha2[PM_ALGORITHMS];
-extern const pm_kernel pm_kernels_neon_sha3[PM_ALGORITHMS];
+extern const pm_kernel *const pm_kernels_neon_sha2[PM_ALGORITHMS];
+extern const pm_kernel *const pm_kernels_neon_sha3[PM_ALGORITHMS];
 #endif
 
 extern const pm_constants pm_constants_of[PM_ALGORITHMS];

@@ -70,8 +70,14 @@ typedef enum {
     PM_LEVELS
 } pm_level;
 
-#define PM_MAXIMUM_LANES 16
+#define PM_MAXIMUM_LANES 32
 #define PM_MAXIMUM_DIGEST_SIZE 64
+
+/* The set of the first `count` lanes. */
+static inline uint32_t pm_first_lanes(unsigned count)
+{
+    return UINT32_MAX >> (PM_MAXIMUM_LANES - count);
+}
 
 /* Both return 0 for an unknown algorithm. */
 size_t pm_digest_size(pm_algorithm algorithm);
@@ -108,8 +114,8 @@ void pm_digest_column(pm_level level, pm_algorithm algorithm, const uint8_t *dat
 #define PM_ALIGNED_64 __attribute__((aligned(64)))
 #endif
 
-#define PM_BANK_STATE_SIZE 512   /* 8 words of state, a register of 64 bytes each */
-#define PM_BANK_BUFFER_SIZE 2048 /* two blocks for each lane: 16 * 2 * 64, or 8 * 2 * 128 */
+#define PM_BANK_STATE_SIZE 512   /* 8 words of state in a register of 64 bytes each, or 4 in two */
+#define PM_BANK_BUFFER_SIZE 4096 /* two blocks for each lane: 32 * 2 * 64, or 8 * 2 * 128 */
 
 typedef struct {
     PM_ALIGNED_64 uint8_t state[PM_BANK_STATE_SIZE];

@@ -11,6 +11,7 @@ PM_TARGET("avx2,bmi2", "avx2,bmi2")
 #define PM_LANES_32 8
 #define PM_LANES_64 4
 #define PM_KERNELS pm_kernels_avx2
+#define PM_MD5_KERNEL pm_md5_avx2
 #include "level.h"
 
 PM_END_TARGET

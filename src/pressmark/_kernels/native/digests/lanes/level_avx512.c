@@ -11,6 +11,7 @@ PM_TARGET("avx512f,avx512bw,avx512dq,avx512vl,bmi2", "avx512f,avx512bw,avx512dq,
 #define PM_LANES_32 16
 #define PM_LANES_64 8
 #define PM_KERNELS pm_kernels_avx512
+#define PM_MD5_KERNEL pm_md5_avx512
 #include "level.h"
 
 PM_END_TARGET

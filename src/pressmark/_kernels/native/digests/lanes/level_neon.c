@@ -22,7 +22,7 @@ SHA1_GROUPS
 SHA256_GROUPS
 BLAKE2B_GROUPS
 
-const pm_kernel pm_kernels_neon[PM_ALGORITHMS] = {
+const pm_kernel *const pm_kernels_neon[PM_ALGORITHMS] = {
     MD5_KERNELS(PM_LANES_32, 0),
     SHA1_KERNELS(PM_LANES_32, 0),
     SHA256_KERNELS(PM_LANES_32, 0),

@@ -21,7 +21,7 @@ PM_TARGET("+crypto", "sha2")
 SHA1_GROUPS
 SHA256_GROUPS
 
-const pm_kernel pm_kernels_neon_sha2[PM_ALGORITHMS] = {
+const pm_kernel *const pm_kernels_neon_sha2[PM_ALGORITHMS] = {
     SHA1_KERNELS(PM_LANES_32, 1),
     SHA256_KERNELS(PM_LANES_32, 1),
 };

@@ -22,7 +22,7 @@ PM_TARGET("arch=armv8.2-a+sha3", "sha3")
 SHA512_GROUPS
 BLAKE2B_GROUPS
 
-const pm_kernel pm_kernels_neon_sha3[PM_ALGORITHMS] = {
+const pm_kernel *const pm_kernels_neon_sha3[PM_ALGORITHMS] = {
     SHA512_KERNELS(PM_LANES_64, 1),
     BLAKE2B_KERNELS(PM_LANES_64, 0),
 };

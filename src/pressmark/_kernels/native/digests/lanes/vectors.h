@@ -118,6 +118,8 @@
         } \
     }
 
+#define FOUR_BITS(n) UINT32_C(1) << (n), UINT32_C(2) << (n), UINT32_C(4) << (n), UINT32_C(8) << (n)
+
 /* Tables for padding, read from 128 - n: n bytes are kept and those after them are not; the marker follows n bytes. */
 #define SIXTEEN_ONES 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255
 static const uint8_t kept_bytes[256] = {SIXTEEN_ONES, SIXTEEN_ONES, SIXTEEN_ONES, SIXTEEN_ONES, SIXTEEN_ONES, SIXTEEN_ONES,

@@ -29,7 +29,7 @@
 typedef WORD VECTOR __attribute__((vector_size(VECTOR_BYTES), may_alias));
 typedef WORD REGISTER __attribute__((vector_size(REGISTER_BYTES), may_alias));
 typedef uint8_t BYTES __attribute__((vector_size(REGISTER_BYTES), may_alias));
-typedef uint64_t DOUBLE_WORDS __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef uint64_t DOUBLE_WORDS __attribute__((vector_size(REGISTER_BYTES), may_alias));
 #else
 typedef WORD VECTOR;
 typedef WORD REGISTER;
@@ -45,8 +45,8 @@ PM_ALWAYS_INLINE VECTOR NAMED(splat)(WORD value)
 PM_ALWAYS_INLINE VECTOR NAMED(lane_mask)(uint32_t lanes)
 {
 #if LANES > 1
-    static const WORD lane_bits[PM_MAXIMUM_LANES] = {1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8,
-        1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    static const WORD lane_bits[PM_MAXIMUM_LANES] = {FOUR_BITS(0), FOUR_BITS(4), FOUR_BITS(8), FOUR_BITS(12), FOUR_BITS(16),
+        FOUR_BITS(20), FOUR_BITS(24), FOUR_BITS(28)};
     VECTOR bits;
     memcpy(&bits, lane_bits, sizeof bits);
     return (VECTOR)((NAMED(splat)(lanes) & bits) == bits);
@@ -232,7 +232,7 @@ PM_ALWAYS_INLINE void NAMED(digest_group)(const pm_group *group, void (*compress
     pm_run run;
     for (int i = 0; i < 1 << state_bits; i++)
         state[i] = NAMED(splat)((WORD)group->constants->initial[i]);
-    run.live = (1u << LANES) - 1;
+    run.live = pm_first_lanes(LANES);
 
     if (group->blocks == 1) {
         NAMED(pad_lanes)(group, blocks, &run, 0, 1, swapped, blake2b);
