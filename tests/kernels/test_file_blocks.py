@@ -228,3 +228,21 @@ def test_copies_that_fail(root: Path) -> None:
     assert (root / "new").read_bytes() == b"12345"
     with pytest.raises(ValueError, match="each copy"):
         blocks(paths, ["md5"], MOST, copies=copies[:2])
+
+
+@pytest.mark.parametrize("kind", [os.fsencode, os.fsdecode])
+def test_files_of_the_same_directory(
+    root: Path, implementations: list[Implementation], monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    """The second file is opened in its directory: the outcomes are those of its path, whatever that looks like."""
+    monkeypatch.chdir(root)
+    names = ["b/c.x", "empty", "...", "missing", "b", "b/", "b/..", "b/../empty", "", "\udcff", "a\0b"]
+    directories = ["a/", "./a//", "folder/", f"{root}/a/", "x/", "missing/", "", "/", "a/b/../", "y" * 4090 + "/"]
+    paths = [kind(directory + name) for directory in directories for name in names * 2]
+    found = []
+    for implementation in implementations:
+        with use(implementation):
+            found.append(list(hash_files(paths, ["md5", "sha512"], threads=1)))
+    assert found[0] == found[-1]
+    assert [outcome.path for outcome in found[0]] == [os.fsdecode(path) for path in paths]
+    assert sum(outcome.ok for outcome in found[0]) == 2 * 4 * 4 + 2 * 4

@@ -18,7 +18,7 @@ _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 
 def is_address(text: str | bytes) -> bool:
     """Return whether a path is an address in object storage."""
-    return encode_fs(text).startswith(SCHEME)
+    return text.startswith("s3://") if isinstance(text, str) else text.startswith(SCHEME)
 
 
 def absolute(path: str | os.PathLike[str]) -> str:

@@ -158,17 +158,18 @@ def sources(
     if digests not in ("read", "stored"):
         raise ValueError(f"digests={digests!r}: expected read or stored")
     key_at = keys_at(digests)
+    are_read = digests == "read"
     for path in paths:
-        source = path if isinstance(path, Outcome) else os.fspath(path)
+        source = path if isinstance(path, str | bytes | Outcome) else os.fspath(path)
         if isinstance(source, Outcome):
             yield source
         elif beneath is None and address.is_address(source):
             yield key_at(source)
-        elif digests == "stored":
+        elif are_read:
+            yield source
+        else:
             what = "not in object storage, where servers keep digests"
             yield Outcome(os.fsdecode(source), None, None, None, None, UNVERIFIED, what)
-        else:
-            yield source
 
 
 class KeyTree:

@@ -35,6 +35,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Fetched, FileRang
 from pressmark.fixity.scheduling import SMALL, plan
 from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
+from pressmark.fs.names import encode_all
 from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.threads import Cancelled, Threads, require_use, resolve_threads, started
 
@@ -123,16 +124,14 @@ def hash_files(
     """
     from pressmark.fixity.bucket_files import sources  # commands that are fast do not need it
 
-    tasks = ((None, path) for path in sources(paths, digests, beneath))
-    return _without_keys(
-        hash_tasks(tasks, algorithms, threads, progress, links=links, read=read, ledger=ledger, beneath=beneath)
-    )
+    run = _run(algorithms, threads, progress, links, read, ledger, beneath)
+    return _without_keys(run, ((None, path) for path in sources(paths, digests, beneath)))
 
 
-def _without_keys(found: Generator[tuple[Any, Outcome], None, None]) -> Generator[Outcome, None, None]:
-    with closing(found):
-        for _key, outcome in found:
-            yield outcome
+def _without_keys(run: Run, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
+    with closing(run.blocks(_taking(tasks))) as blocks:
+        for files in blocks:
+            yield from files.outcomes()
 
 
 def hash_blocks(
@@ -170,7 +169,7 @@ def hash_ranges(
     :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
     """
     run = _run(algorithms, threads, progress, "follow", read, None, None, descriptor, checksums)
-    return _without_keys(run.outcomes((None, section) for section in ranges))
+    return _without_keys(run, ((None, section) for section in ranges))
 
 
 def _taking(tasks: Iterable[Task]) -> Take:
@@ -256,9 +255,13 @@ class _Batch:
         self.keys, sources, *copies = zip(*tasks, strict=True)
         self.copies: list[bytes] | None = list(copies[0]) if copies else None
         self.given = given = list(sources)
-        if set(map(type, given)) == {bytes}:
+        kinds = set(map(type, given))
+        if kinds == {bytes}:
             self.paths = list(map(os.fsdecode, cast(Any, given)))
             self.encoded: Any = given
+        elif kinds == {str}:
+            self.paths = given
+            self.encoded = encode_all(given) or list(map(_encoded, given, given))
         else:
             self.paths = list(map(_path, given))
             self.encoded = list(map(_encoded, given, self.paths))

@@ -115,15 +115,40 @@ void pm_parent_close(const pm_engine *engine, pm_parent *parent)
     if (parent->descriptor >= 0 && parent->descriptor != engine->beneath)
         close(parent->descriptor);
     parent->descriptor = -1;
+    parent->length = 0;
+}
+
+/* Whether the first `length` bytes of a path are the parent before; if not, they become the parent, which is not open. */
+static int pm_parent_is(const pm_engine *engine, pm_parent *parent, const char *path, size_t length)
+{
+    if (parent->length == length && !memcmp(parent->path, path, length))
+        return 1;
+    pm_parent_close(engine, parent);
+    memcpy(parent->path, path, length);
+    parent->path[parent->length = length] = 0;
+    return 0;
+}
+
+static const char *pm_parent_anywhere(const pm_engine *engine, pm_parent *parent, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash && slash[1] ? (size_t)(slash + 1 - path) : 0;
+    parent->at = AT_FDCWD;
+    if (length == 0 || length + strlen(path + length) > PM_LONGEST_PATH || !pm_parent_is(engine, parent, path, length))
+        return path;
+    if (parent->descriptor < 0)
+        parent->descriptor = open(parent->path, PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent->descriptor < 0)
+        return path;
+    parent->at = parent->descriptor;
+    return path + length;
 }
 
 const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, const char *path)
 {
     const char *name = path;
-    if (engine->beneath < 0) {
-        parent->descriptor = AT_FDCWD;
-        return path;
-    }
+    if (engine->beneath < 0)
+        return pm_parent_anywhere(engine, parent, path);
     for (const char *at = path;;) {
         const size_t length = strcspn(at, "/");
         if (length == 0 || (at[0] == '.' && (length == 1 || (length == 2 && at[1] == '.'))))
@@ -135,19 +160,17 @@ const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, const ch
     const size_t length = (size_t)(name - path);
     if (length + strlen(name) > PM_LONGEST_PATH)
         return NULL;
-    if (parent->descriptor >= 0 && strlen(parent->path) == length && !memcmp(parent->path, path, length))
-        return name;
-    pm_parent_close(engine, parent);
-    memcpy(parent->path, path, length);
-    parent->path[length] = 0;
-    if (length == 0) {
-        parent->descriptor = engine->beneath;
-    } else {
-        parent->path[length - 1] = 0; /* no slash at the end */
-        parent->descriptor =
-            pm_engine_open(engine, parent->path, PM_PATH_ONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        parent->path[length - 1] = '/';
+    if (!pm_parent_is(engine, parent, path, length) || parent->descriptor < 0) {
+        if (length == 0) {
+            parent->descriptor = engine->beneath;
+        } else {
+            parent->path[length - 1] = 0; /* no slash at the end */
+            parent->descriptor =
+                pm_engine_open(engine, parent->path, PM_PATH_ONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            parent->path[length - 1] = '/';
+        }
     }
+    parent->at = parent->descriptor;
     return parent->descriptor < 0 ? NULL : name;
 }
 

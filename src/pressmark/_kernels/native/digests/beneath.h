@@ -24,12 +24,15 @@ int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *statu
 
 /* The parent directory of the path before. Consecutive files are usually in the same directory. */
 typedef struct {
-    int descriptor; /* AT_FDCWD for paths anywhere; -1: none */
+    int descriptor; /* -1: not open */
+    int at;         /* what the name of the file is relative to */
+    size_t length;
     char path[PM_LONGEST_PATH + 1];
 } pm_parent;
 
-/* Returns the name of a file in its parent directory, which is opened. Paths anywhere are relative to the current directory.
- * Beneath a directory, returns NULL if the parent cannot be opened, or if the path has an empty segment, "." or "..". */
+/* Returns the name of a file in its parent directory, which is opened: of paths anywhere, for the second file in it, since for
+ * one file that would take longer. If it cannot be opened, returns the path. Beneath a directory, returns NULL if the parent
+ * cannot be opened, or if the path has an empty segment, "." or "..". */
 const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, const char *path);
 void pm_parent_close(const pm_engine *engine, pm_parent *parent);
 #endif

@@ -23,7 +23,7 @@ static void pm_block_read(const pm_engine *engine, pm_parent *parent, const char
     file->small.size = -1;
     const char *name = pm_parent_enter(engine, parent, path);
     if (name == NULL
-        || fstatat(parent->descriptor, name, &status, is_beneath || engine->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0)
+        || fstatat(parent->at, name, &status, is_beneath || engine->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0)
         || !S_ISREG(status.st_mode))
         return;
     file->small.size = (int64_t)status.st_size;
@@ -31,14 +31,14 @@ static void pm_block_read(const pm_engine *engine, pm_parent *parent, const char
         return;
     int descriptor;
     do
-        descriptor = openat(parent->descriptor, name, is_beneath ? engine->flags | O_NOFOLLOW : engine->flags);
+        descriptor = openat(parent->at, name, is_beneath ? engine->flags | O_NOFOLLOW : engine->flags);
     while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0) {
         file->ending = PM_BLOCK_FAILED;
         file->small.error = errno;
         return;
     }
-    const int ending = pm_small_read_file(descriptor, most, &status, data, &file->small);
+    const int ending = pm_small_read_file(descriptor, &status, data, &file->small);
     close(descriptor);
     if (ending == PM_SMALL_DONE && target)
         file->small.error = pm_small_write_like(target, &status, data, file->small.size);

@@ -29,16 +29,11 @@ int pm_rename_new(const char *old, const char *path)
 #endif
 }
 
-int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *data, pm_small *small)
+int pm_small_read_file(int file, const struct stat *before, uint8_t *data, pm_small *small)
 {
     struct stat after;
     int64_t done = 0;
     small->error = 0;
-    if (fstat(file, before)) {
-        small->error = errno;
-        return PM_SMALL_SOURCE;
-    }
-    if (!S_ISREG(before->st_mode) || before->st_size > most) return PM_SMALL_NOT_HERE;
     small->size = before->st_size;
     small->mtime = pm_time_of(PM_MTIME(*before));
     small->ctime = pm_time_of(PM_CTIME(*before));
@@ -58,6 +53,8 @@ int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *dat
         small->error = errno;
         return PM_SMALL_SOURCE;
     }
+    /* Another file is there now. */
+    if (after.st_ino != before->st_ino || after.st_dev != before->st_dev) return PM_SMALL_NOT_HERE;
     small->size_after = after.st_size;
     small->mtime_after = pm_time_of(PM_MTIME(after));
     small->done = done;

@@ -28,8 +28,8 @@ typedef struct stat pm_small_status;
 #ifndef _WIN32
 /* Renames to a path where nothing is, which may not be supported: ENOSYS, EINVAL or ENOTSUP. Returns 0, or -1 and errno. */
 int pm_rename_new(const char *old, const char *path);
-/* Reads an open file of at most `most` bytes; `data` has room for one byte more. */
-int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *data, pm_small *small);
+/* Reads an open file whose status was `before`; `data` has room for one byte more than its size. */
+int pm_small_read_file(int file, const struct stat *before, uint8_t *data, pm_small *small);
 #endif
 /* Writes a new file with the permission bits and times of another, if the file system supports them. Returns 0 or errno. */
 int pm_small_write_like(const char *path, const pm_small_status *like, const uint8_t *data, int64_t size);
