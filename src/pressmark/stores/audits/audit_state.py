@@ -451,20 +451,31 @@ class AuditState:
 
         :param since: since this time; :data:`None` for the current round
         """
-        is_in_period = "turn > :turn OR turn < -:turn"
+        edge, when = self._round_turn, ""
         if since is not None:
-            is_in_period = "turn != 0 AND verified BETWEEN :since AND :now"
+            edge, when = 0, "AND verified BETWEEN :since AND :now"
+        ranges = ("turn = 0", "turn < 0", "turn > 0", f"turn < -:edge {when}", f"turn > :edge {when}")
+        values = {"edge": edge, "since": since, "now": int(time())}
         with self._lock, self._errors():
-            values = {"turn": self._round_turn, "since": since, "now": int(time())}
-            row = self._base.execute(
-                f"SELECT COUNT(*), SUM({is_in_period}), SUM(turn = 0), SUM(turn < 0), MIN(verified), SUM(size),"
-                f" COUNT(size), SUM(CASE WHEN {is_in_period} THEN 0 ELSE size END) FROM objects INDEXED BY due",
-                values,
-            ).fetchone()
-        objects, verified, never, damaged, oldest, size, sized, left = row
-        average = (size or 0) / sized if sized else 0
+            # One pass over an index with sums of conditions takes three times as long as these.
+            never, damaged, sound, *in_period = [
+                self._base.execute(
+                    "SELECT COUNT(*), MIN(verified), COALESCE(SUM(size), 0) FROM objects INDEXED BY due"
+                    f" WHERE {condition}",
+                    values,
+                ).fetchone()
+                for condition in ranges
+            ]
+        known = damaged[0] + sound[0]
+        size = damaged[2] + sound[2]
+        left = size - sum(one[2] for one in in_period) + (never[0] * size / known if known else 0)
         return Coverage(
-            objects, verified or 0, never or 0, damaged or 0, oldest, int((left or 0) + (never or 0) * average)
+            never[0] + known,
+            sum(one[0] for one in in_period),
+            never[0],
+            damaged[0],
+            min((one[1] for one in (damaged, sound) if one[1] is not None), default=None),
+            int(left),
         )
 
     def every(self) -> float | None:
