@@ -15,6 +15,7 @@ import pytest
 
 from pressmark.buckets.bucket import MIN_PART, KeyChangedError
 from pressmark.buckets.requests import in_order
+from pressmark.errors import StoreError
 
 from .conftest import open_s3
 from .proxy import DROP, HALF, LOSE, SILENCE, Answer, Fault, Proxy, error, run_proxy
@@ -124,6 +125,34 @@ def test_a_refusal_is_final(planned: tuple[S3Bucket, Proxy], answer: Answer, exp
     with pytest.raises(expected):
         bucket.put(b"key", b"1")
     assert len(proxy.requests) == 1
+
+
+@pytest.mark.parametrize("fault", [LOSE, SILENCE, FAULTS["503"], FAULTS["502"]])
+def test_a_server_that_is_gone(
+    planned: tuple[S3Bucket, Proxy], fault: Fault | Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a time without any answer, the run ends, instead of trying each of its files."""
+    bucket, proxy = planned
+    monkeypatch.setattr("pressmark.buckets.s3.SILENCE", 0.0)
+    proxy.plan = lambda _request: fault
+    with pytest.raises(StoreError, match="no request was answered for more than 0 minutes: ") as caught:
+        bucket.head(b"first")
+    assert isinstance(caught.value.__cause__, OSError)
+    assert len(proxy.requests) == TRIES
+    # What is still done is tried once.
+    with pytest.raises(StoreError):
+        bucket.abort(b"key", "upload")
+    assert len(proxy.requests) == TRIES + 1
+    # An answer is an answer, also a refusal.
+    proxy.plan = lambda _request: Answer(404)
+    with pytest.raises(FileNotFoundError):
+        bucket.head(b"second")
+    monkeypatch.setattr("pressmark.buckets.s3.SILENCE", 300.0)
+    proxy.reset()
+    proxy.plan = lambda _request: fault
+    with pytest.raises(OSError, match=r"does not answer|no connection|the server reports"):
+        bucket.head(b"third")
+    assert len(proxy.requests) == TRIES
 
 
 # --- lost answers -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 from pressmark.buckets import upload
 from pressmark.buckets.probe import ProbeResult, probe
-from pressmark.errors import ObjectError, PressmarkError
+from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.reports import Report
 from pressmark.stores.ocfl.remote import preparing
 from pressmark.stores.ocfl.remote.remote_storage import RemoteStorage
@@ -200,3 +200,26 @@ def test_a_server_that_stays_silent(
         open_root(s3, prefix).repair(alone=True)
         assert errors(open_root(s3, prefix)) == []
         assert seen(s3, prefix) in (before, result)
+
+
+@pytest.mark.parametrize("name", ["check", "put"])
+def test_a_run_whose_server_is_gone(
+    s3: S3Bucket, proxied: S3Bucket, proxy: Proxy, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run over many objects ends with one error, instead of an error of each."""
+    new_root(s3, b"", None)
+    objects = [(f"info:x/{number}", {"a.txt": b"%d" % number}) for number in range(200)]
+    if name == "check":
+        assert all(result.error is None for result in open_root(s3, b"").put_all(objects))
+    root = open_root(proxied, b"")
+    monkeypatch.setattr("pressmark.buckets.s3.SILENCE", 0.0)
+    proxy.reset()
+    proxy.plan = lambda request: LOSE if request.number > 30 else None
+    run = (lambda: root.check(digests=True)) if name == "check" else (lambda: list(root.put_all(objects)))
+    with pytest.raises(StoreError, match=r"no request was answered for more than 0 minutes: no connection to"):
+        run()
+    assert len(proxy.requests) < 30 + 200
+    proxy.reset()
+    root = open_root(s3, b"")
+    root.repair(alone=True)
+    assert errors(root) == []

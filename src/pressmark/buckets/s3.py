@@ -19,6 +19,7 @@ from email.utils import parsedate_to_datetime
 from hashlib import md5, sha256
 from itertools import pairwise
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_plus
 from xml.etree import ElementTree
@@ -54,6 +55,8 @@ __all__ = ["S3Bucket"]
 
 #: Attempts of a request, and seconds before the second one; each further wait is twice as long.
 TRIES, FIRST_WAIT = 6, 0.25
+#: Seconds without any answer after which a run ends, instead of trying all of its files one after another.
+SILENCE = 300.0
 # Keys that a request may remove.
 REMOVALS = 1000
 # Nothing in a directory sorts after its name and this.
@@ -113,6 +116,9 @@ class S3Bucket:
         self.accepted = {"sha256"}
         self.requests = self.sent = self.received = 0
         self._lock = Lock()
+        # When a request failed for the first time since the last answer; and whether that is long ago.
+        self._silent_since: float | None = None
+        self._is_lost = False
         if not _NAME.fullmatch(name):
             raise OSError(errno.EINVAL, "invalid bucket name", self.url)
         try:
@@ -364,6 +370,8 @@ class S3Bucket:
         :param data: content
         :param digest: its SHA-256 digest, if it is known
         :param body: other content, such as XML
+        :raises StoreError: no request was answered for a long time; it is no :class:`OSError`, which callers report for
+            one key before they continue with the next
         """
         attempt = 0
         while True:
@@ -381,6 +389,7 @@ class S3Bucket:
                     is_xml=operation in _WITH_XML,
                 )
                 if answer.error is None:
+                    self._silent_since, self._is_lost = None, False
                     return answer
                 error: Exception = answer.error
             except (*self._no_credentials, *self._broken) as caught:
@@ -388,8 +397,18 @@ class S3Bucket:
             if attempt < TRIES and isinstance(error, _Refused) and error.region not in ("", region):
                 self._server.move(error.region)
                 continue
-            if attempt == TRIES or not self._is_temporary(error):
-                raise self._translated(operation, error, key, over) from error
+            since = self._silent_since
+            if isinstance(error, _Refused) and error.status < 500:
+                self._silent_since, self._is_lost = None, False
+            elif since is None:
+                self._silent_since = monotonic()
+            if attempt >= TRIES or self._is_lost or not self._is_temporary(error):
+                translated = self._translated(operation, error, key, over)
+                if since is not None and self._silent_since is not None and monotonic() > since + SILENCE:
+                    self._is_lost = True
+                    what = f"no request was answered for more than {SILENCE / 60:.0f} minutes"
+                    raise StoreError(self.url, f"{what}: {translated.strerror}") from translated
+                raise translated from error
             pause(FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1))
 
     def _is_temporary(self, error: Exception) -> bool:
