@@ -84,7 +84,7 @@ def test_json(quick: Run, files: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["hash"], "missing argument 'PATH...' (see 'pressmark hash --help')"),
+        (["hash"], "missing argument; specify PATH, or --from FILE"),
         (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; choose from md5, .*"),
         (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger; choose another file for the ledger"),
         (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory; create its directory first"),

@@ -11,8 +11,10 @@ import click
 
 from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, say
+from pressmark.cli.common.item_lists import listed_items
 from pressmark.cli.common.object_storage import FILE_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
+    crlf_option,
     digests_option,
     exclude_options,
     globs_to_exclude,
@@ -20,6 +22,7 @@ from pressmark.cli.common.options import (
     job_options,
     ledger_words,
     links_option,
+    null_option,
     open_ledger,
     output_files,
     parse_algorithms,
@@ -39,21 +42,23 @@ if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
     from pressmark.fixity.bucket_files import DigestSource
     from pressmark.jobs.chunks import Chunk
+    from pressmark.tabular.formats import Crlf
 
 __all__ = ["hash_command"]
 
 
 HELP = """\
-Print the digests of all files in PATH.
+Print the digests of all files in PATH, or of the files that are listed with --from.
 
 \b
 Examples:
   pressmark hash files
   pressmark hash files -a sha512,md5 -o manifest.txt
+  find files -newer manifest.txt -print0 | pressmark hash --from - --null
 
 The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by name in
-byte order, and does not depend on the number of threads. With --ledger, a run can be resumed: running the same command
-again skips finished files.
+byte order, or has the order of the list; it does not depend on the number of threads. With --ledger, a run can be
+resumed: running the same command again skips finished files.
 """
 
 EPILOG = """\
@@ -66,6 +71,10 @@ More examples:
 
 In object storage, PATH is an address such as s3://bucket/prefix: the files are all keys below it, or the key itself. Up
 to 16 are read at a time, and the names of the output are addresses. --ledger and --workers are not supported.
+
+--from: each line of FILE is a PATH. With --null, names end with NUL and can be any bytes. FILE can be compressed by
+gzip, and is read while files are hashed. A name that is an address is that of a key; the environment specifies its
+server.
 
 The files that the command writes are not hashed if they are below PATH: OUTPUT, LEDGER, and the files that stdout and
 stderr are redirected to.
@@ -88,7 +97,16 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
 
 @click.command("hash", cls=Command, help=HELP, epilog=EPILOG, short_help="Hash files and trees.")
 # A PATH that cannot be read is a failed file, not a usage error.
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE_OR_ADDRESS)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=FILE_OR_ADDRESS)
+@click.option(
+    "--from",
+    "listed",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    help='Hash the files listed in FILE ("-" for standard input), one name per line.',
+)
+@null_option("Names in FILE end with NUL instead of a line feed.")
+@crlf_option("names")
 @run_options
 @digests_option(
     "In object storage: read the content (the default); or print the digests that the server has stored, without"
@@ -115,6 +133,9 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
 @bucket_options
 def hash_command(
     paths: tuple[bytes, ...],
+    listed: str | None,
+    null: bool,
+    crlf: Crlf | None,
     algorithms: tuple[str, ...],
     ledger: str | None,
     threads: int | None,
@@ -129,34 +150,40 @@ def hash_command(
     workers: Workers | None,
 ) -> int:
     """Hash files and trees."""
+    if not paths and listed is None:
+        raise CallError("missing argument; specify PATH, or --from FILE")
     names = parse_algorithms(algorithms) or ("sha512",)
     chosen = format_name or ("coreutils" if len(names) == 1 else "bsd")
     if chosen == "coreutils" and len(names) > 1:
         raise CallError("--format coreutils supports one algorithm; use bsd or json for several")
     _refuse_same(output, paths)
     in_storage = [path for path in paths if is_address(path)]
-    if digests is not None and len(in_storage) < len(paths):
+    if digests is not None and (listed is not None or len(in_storage) < len(paths)):
         raise CallError("--digests: only for addresses such as s3://bucket/prefix; omit the option")
     leave_out: set[tuple[int, int]] = set()
     globs = globs_to_exclude(exclude, exclude_junk)
+    walking: dict[str, Any] = {"links": links, "exclude": globs}
 
     def files(excluded: list[str | bytes] | None = None) -> Iterator[str | bytes | Fetched | Outcome]:
-        for path in paths:
-            if path in in_storage:
+        for path in paths if listed is None else _listed_paths(listed, null, crlf):
+            if isinstance(path, Fetched | Outcome):
+                yield path
+            elif is_address(path):
                 from pressmark.fixity.bucket_files import KeyTree  # few runs are in object storage
 
                 yield from KeyTree(path, digests or "read").files(globs, excluded)
-                continue
-            yield from walk_files(path, links=links, leave_out=leave_out, exclude=globs, once=True, excluded=excluded)
+            else:
+                yield from walk_files(path, **walking, leave_out=leave_out, once=True, excluded=excluded)
 
     with (
-        open_ledger(ledger, names, paths) as journal,
+        open_ledger(ledger, names, paths if listed is None else [listed]) as journal,
         Output(
             progress,
             path=output,
             data=True,
             interrupted="interrupted" if in_storage else interruption_message(journal),
-            paths=None if in_storage else files,  # listing keys again costs requests
+            # Listing keys again costs requests, and only a file can be read again.
+            paths=None if in_storage or not (listed is None or os.path.isfile(listed)) else files,
         ) as lines,
     ):
         leave_out.update(output_files(output))
@@ -167,7 +194,7 @@ def hash_command(
         count = 0
         nbytes: int | None
         if workers is not None:
-            options = {"algorithms": names, "format": chosen, "links": links, "exclude": globs}
+            options = {"algorithms": names, "format": chosen, **walking}
             count, nbytes = _write_shared(workers, options, paths, leave_out, output, lines)
         else:
             excluded: list[str | bytes] = []
@@ -234,6 +261,16 @@ def _write_shared(
             for line in manifest:
                 lines.data(line)
     return files, nbytes
+
+
+def _listed_paths(listed: str, null: bool, crlf: Crlf | None) -> Iterator[str | bytes | Fetched | Outcome]:
+    """Yield the names of a list: keys for addresses, and outcomes for empty and malformed names."""
+    from pressmark.fixity.bucket_files import sources  # few runs have a list
+
+    # Names on a disk may be any bytes.
+    names = enumerate(listed_items(listed, null, crlf or ("keep" if null else None)), 1)
+    empty = Outcome("", None, None, None, None, "bad-name", "the name is empty")
+    return sources(name or empty._replace(path=f"{listed}:{number}") for number, name in names)
 
 
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:

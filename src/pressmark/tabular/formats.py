@@ -229,7 +229,7 @@ def check_output(name: str, format: str) -> None:
 
 
 def _convert() -> str:
-    return f"convert them to line feeds, or use {option('crlf', 'keep')} to keep them in identifiers"
+    return f"convert them to line feeds, or use {option('crlf', 'keep')} to keep them"
 
 
 def _choose_nul() -> str:
@@ -295,7 +295,7 @@ class Guard:
         self._returns = self._feeds and crlf is None
         self._table = format != "lines"
         self._delimiter = delimiter
-        keep = f"{option('crlf', 'keep')} to keep it in identifiers"
+        keep = f"{option('crlf', 'keep')} to keep it"
         self._advice = f"use {keep}" if crlf else f"use {option('crlf', 'strip')} to remove it, {keep}"
         self._read = start
         self._last = delimiter  # the last bytes, which may begin a byte-order mark
@@ -562,7 +562,7 @@ def _refuse_lines(name: str, head: bytes, delimiter: bytes, crlf: str | None) ->
         if found
     )
     if what and crlf is None:
-        how = f"use {option('crlf', 'strip')} to remove it, {option('crlf', 'keep')} to keep it in identifiers"
+        how = f"use {option('crlf', 'strip')} to remove it, {option('crlf', 'keep')} to keep it"
         raise FormatError(name, f"{what}; {how}")
 
 

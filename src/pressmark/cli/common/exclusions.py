@@ -95,7 +95,16 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Excludes("-o", "--delete-excluded", "SOURCE is not changed"),
     ),
     "bag validate": (*_BY_WORKERS, _LEDGER, _ONE_THREAD, _READ),
-    "hash": (*_BY_WORKERS, _LEDGER, _ONE_THREAD, _READ),
+    "hash": (
+        *_BY_WORKERS,
+        _LEDGER,
+        _ONE_THREAD,
+        _READ,
+        Requires("--null", "--from"),
+        Requires("--crlf", "--from"),
+        Excludes("--from", "PATH", "FILE lists all files"),
+        Excludes("--from", _WORKERS, "a run of workers is resumed by its PATHs"),
+    ),
     "migrate": (
         _ONE_KIND,
         Excludes("--dry-run", "--report", "there is nothing to report"),

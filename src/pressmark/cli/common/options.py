@@ -35,6 +35,7 @@ __all__ = [
     "check_globs",
     "complete_algorithms",
     "complete_layouts",
+    "crlf_option",
     "digests_option",
     "exclude_options",
     "globs_to_exclude",
@@ -156,12 +157,20 @@ def null_option(meaning: str) -> Callable[[Function], Function]:
     return click.option("--null", "-0", is_flag=True, help=meaning)
 
 
-CRLF = click.option(
-    "--crlf",
-    type=click.Choice(["strip", "keep"]),
-    help="For lists with carriage returns before line feeds or byte-order marks at the start of lines: strip both, or"
-    " keep them as part of the identifiers. Default: refuse such a list.",
-)
+def crlf_option(items: str) -> Callable[[Function], Function]:
+    """Add ``--crlf``.
+
+    :param items: the items of the list, in the plural
+    """
+    return click.option(
+        "--crlf",
+        type=click.Choice(["strip", "keep"]),
+        help="For lists with carriage returns before line feeds or byte-order marks at the start of lines: strip both,"
+        f" or keep them as part of the {items}. Default: refuse such a list.",
+    )
+
+
+CRLF = crlf_option("identifiers")
 
 
 def complete_layouts(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:

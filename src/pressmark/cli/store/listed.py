@@ -14,14 +14,12 @@ from typing import Any, TypeVar
 import click
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.files import open_source
+from pressmark.cli.common.item_lists import count_lines, listed_items, open_lines
 from pressmark.cli.common.options import CRLF
-from pressmark.errors import FormatError
-from pressmark.fs.gzipped import unpacked
 from pressmark.stores import Store, StoreObject
-from pressmark.tabular.formats import Crlf, ListStream, format_of, open_list
+from pressmark.tabular.formats import Crlf, ListStream
 
-__all__ = ["Selection", "count_lines", "listed_identifiers", "selection_options", "store_listed"]
+__all__ = ["Selection", "selection_options", "store_listed"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _Line = tuple[int, bytes, bytes | None]
@@ -85,7 +83,7 @@ class Selection:
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of :meth:`Store.objects` and :meth:`Store.check`; none if no objects are selected."""
         if self.listed is not None:
-            return {"ids": listed_identifiers(self.listed, self.null, self.crlf)}
+            return {"ids": listed_items(self.listed, self.null, self.crlf)}
         if self.match:
             return {"match": self.match}
         return {"ids": self.ids} if self.ids else {}
@@ -118,44 +116,12 @@ def store_listed(
                     report(Failure(f"{source.name}:{number}: expected identifier, TAB and source"))
             yield None  # nothing waits while the command waits for input
 
-    with _open_lines(path, null, crlf) as source, contextlib.closing(store.put_all(objects(source), **how)) as results:
+    with open_lines(path, null, crlf) as source, contextlib.closing(store.put_all(objects(source), **how)) as results:
         for result in results:
             found = result.error or result.record
             assert found is not None
             if result.error is None or result.error.kind != "interrupted":  # the command says so once
                 report(found)
-
-
-def listed_identifiers(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:
-    """Yield the identifiers of a list. A TAB is part of the identifier."""
-    with _open_lines(path, null, crlf) as source:
-        for pairs in _blocks(source, null):
-            for _number, identifier, more in pairs:
-                yield identifier if more is None else identifier + b"\t" + more
-
-
-def count_lines(path: str | None, null: bool, crlf: Crlf | None) -> Callable[[], Iterator[int]] | None:
-    """Return a function that yields the number of lines in each block of a list; :data:`None` without a list that can
-    be read once more.
-    """
-    if path is None or not os.path.isfile(path):
-        return None
-
-    def counts() -> Iterator[int]:
-        with _open_lines(path, null, crlf) as source:
-            yield from map(len, source.lines(b"\0" if null else b"\n"))
-
-    return counts
-
-
-@contextlib.contextmanager
-def _open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream]:
-    """Open a list of lines, which may be gzipped."""
-    if format_of(path) not in (None, "lines", "tsv"):
-        raise FormatError(path, "not a list of lines; save it as lines with a TAB in each line")
-    with open_source(path) as source:
-        end = b"\0" if null else b"\n"
-        yield open_list(unpacked(source, path), name=source.name, delimiter=end, crlf=crlf, json_lines=False)
 
 
 def _blocks(source: ListStream, null: bool) -> Iterator[Iterator[_Line]]:

@@ -164,7 +164,8 @@ def put_command(
 
         run = one_object(put)
     else:
-        from pressmark.cli.store.listed import count_lines, store_listed
+        from pressmark.cli.common.item_lists import count_lines
+        from pressmark.cli.store.listed import store_listed
 
         run = partial(store_listed, store, listed, null, crlf, **how)
         count = count_lines(listed, null, crlf)
