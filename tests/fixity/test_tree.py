@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from pressmark.fixity import Outcome, walk
+from pressmark.fs.beneath import OpenAnywhere
+from support.mounts import other_device
 
 DEEP = 1100  # more directories than Python's recursion limit
 
@@ -185,3 +187,22 @@ def test_several_links_to_a_directory(tmp_path: Path) -> None:
     assert [os.path.relpath(os.fsdecode(path), tmp_path / "t") for path in found] == ["a/x", "a-other/y", "m/x"]
     assert [os.path.basename(os.fsdecode(path)[:-1]) for path in excluded] == ["z", "z-other"]
     assert list(walk(tmp_path / "t", links="skip")) == [str(tmp_path / "t" / "m" / "x")]
+
+
+def test_one_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories on another file system than the root are reported and not entered, however deep; files are read."""
+    make(tmp_path, "a/mount/x", "b", "mount/y", "z/mount")
+    stat = OpenAnywhere.stat
+
+    def on_another(self: OpenAnywhere, path: str | bytes) -> os.stat_result:
+        found = stat(self, path)
+        return other_device(found) if "mount" in os.fsdecode(path) else found
+
+    monkeypatch.setattr(OpenAnywhere, "stat", on_another)
+    excluded: list[str] = []
+    found = walk(tmp_path, one_file_system=True, excluded=excluded)
+    assert [os.path.relpath(str(path), tmp_path) for path in found] == ["b", "z/mount"]
+    assert [os.path.relpath(path, tmp_path) + path[-1] for path in excluded] == ["a/mount/", "mount/"]
+    assert len(names(tmp_path)) == 4
+    # What the root itself is on does not matter.
+    assert names(tmp_path / "mount", one_file_system=True) == ["y"]

@@ -377,6 +377,7 @@ def create(
     profile: Profile | None = None,
     nested: bool = False,
     exclude: Sequence[str] | str = (),
+    one_file_system: bool = False,
     date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
@@ -395,6 +396,7 @@ def create(
     :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
     :param nested: accept a source that is already a bag
     :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``
+    :param one_file_system: leave out directories on other file systems than ``source``, such as mount points
 
     The other parameters and the errors are those of :func:`make_bag`.
     """
@@ -404,7 +406,9 @@ def create(
 
     if copy_mode not in MODES:
         raise ValueError(f"copy_mode={copy_mode!r}: expected {', '.join(MODES)}")
-    options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
+    options = CreateOptions.from_arguments(
+        algorithms, info, links, tag_files, threads, read, date, exclude, one_file_system=one_file_system
+    )
     path = _new_directory(destination, "use create_archive")
     options = _fitted(options, profile, path, algorithms)
     sources, several = _sources(source)
@@ -429,6 +433,7 @@ def create_archive(
     profile: Profile | None = None,
     nested: bool = False,
     exclude: Sequence[str] | str = (),
+    one_file_system: bool = False,
     date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
@@ -444,7 +449,9 @@ def create_archive(
     from pressmark.bagit.archive.create_archive import create_archive as create_in_archive
     from pressmark.bagit.writing.options import CreateOptions
 
-    options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date, exclude)
+    options = CreateOptions.from_arguments(
+        algorithms, info, links, tag_files, threads, read, date, exclude, one_file_system=one_file_system
+    )
     path = os.fsencode(destination)
     if archive_ending(path) is None:
         raise ValueError("destination: not the name of an archive; use create for a directory")
@@ -465,6 +472,7 @@ def create_holey(
     profile: Profile | None = None,
     nested: bool = False,
     exclude: Sequence[str] | str = (),
+    one_file_system: bool = False,
     date: datetime.date | None = None,
     threads: int | None = None,
     read: str = "parallel",
@@ -485,7 +493,16 @@ def create_holey(
     from pressmark.bagit.writing.write import create_elsewhere
 
     options = CreateOptions.from_arguments(
-        algorithms, info, links, tag_files, threads, read, date, exclude, fetch_base=url
+        algorithms,
+        info,
+        links,
+        tag_files,
+        threads,
+        read,
+        date,
+        exclude,
+        fetch_base=url,
+        one_file_system=one_file_system,
     )
     path = _new_directory(destination, "a holey bag is a directory")
     options = _fitted(options, profile, path, algorithms)

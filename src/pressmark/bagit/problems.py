@@ -102,7 +102,9 @@ KINDS = Kinds(
         ),
         "name-clash": Kind(WARNING, "6.1.1", "names differ only in case or Unicode normalization"),
         "directory-empty": Kind(WARNING, "2.1.3", "empty directory, which no manifest can list"),
-        "excluded": Kind(WARNING, "", "left out of a new bag, because a glob matches its name"),
+        "excluded": Kind(
+            WARNING, "", "left out of a new bag: a glob matches its name, or it is on another file system"
+        ),
         # --- metadata, bag-info.txt
         "info-malformed": Kind(ERROR, "2.2.2", "malformed line in bag-info.txt"),
         "info-blank-line": Kind(WARNING, "2.2.2", "blank line in bag-info.txt"),

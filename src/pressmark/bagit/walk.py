@@ -54,10 +54,12 @@ class Exclusion(NamedTuple):
     :ivar matches: returns whether a name is left out
     :ivar on_match: called with each entry that is left out, whose kind can also be ``link``, ``special`` or
         ``unreadable``
+    :ivar one_file_system: leave out directories on other file systems than the base directory
     """
 
     matches: Callable[[str], object]
     on_match: Callable[[BagEntry], object] = lambda _entry: None
+    one_file_system: bool = False
 
 
 def walk(
@@ -125,6 +127,10 @@ class _Walk:
                 yield _unreadable(found.path, error)
                 continue
             identity = (status.st_dev, status.st_ino)
+            limits = self._exclusion
+            if limits is not None and limits.one_file_system and status.st_dev != above[0][0]:
+                limits.on_match(found)
+                continue
             is_link = found.fault is not None
             is_loop = identity in above
             is_again = is_loop or (is_link and identity in self._linked)

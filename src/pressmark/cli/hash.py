@@ -14,6 +14,7 @@ from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.item_lists import listed_items
 from pressmark.cli.common.object_storage import FILE_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
+    ONE_FILE_SYSTEM,
     crlf_option,
     digests_option,
     exclude_options,
@@ -121,6 +122,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
 )
 @links_option(("follow", "skip", "refuse"), "Follow symbolic links, skip those below PATH, or report each as an error.")
 @exclude_options
+@ONE_FILE_SYSTEM
 @click.option(
     "--output",
     "-o",
@@ -146,6 +148,7 @@ def hash_command(
     links: str,
     exclude: tuple[str, ...],
     exclude_junk: bool,
+    one_file_system: bool,
     output: str | None,
     workers: Workers | None,
 ) -> int:
@@ -162,7 +165,7 @@ def hash_command(
         raise CallError("--digests: only for addresses such as s3://bucket/prefix; omit the option")
     leave_out: set[tuple[int, int]] = set()
     globs = globs_to_exclude(exclude, exclude_junk)
-    walking: dict[str, Any] = {"links": links, "exclude": globs}
+    walking: dict[str, Any] = {"links": links, "exclude": globs, "one_file_system": one_file_system}
 
     def files(excluded: list[str | bytes] | None = None) -> Iterator[str | bytes | Fetched | Outcome]:
         for path in paths if listed is None else _listed_paths(listed, null, crlf):

@@ -14,6 +14,7 @@ from pressmark.cli.common.console import CallError, Failure, one_line
 from pressmark.cli.common.files import open_source, refuse_missing
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
+    ONE_FILE_SYSTEM,
     digests_option,
     exclude_options,
     globs_to_exclude,
@@ -127,6 +128,7 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     " --ignore-missing).",
 )
 @exclude_options
+@ONE_FILE_SYSTEM
 @json_option("problem")
 @bucket_options
 def verify_command(
@@ -144,6 +146,7 @@ def verify_command(
     read_new: bool | None,
     exclude: tuple[str, ...],
     exclude_junk: bool,
+    one_file_system: bool,
     as_json: bool,
 ) -> int:
     """Check files against a manifest."""
@@ -221,6 +224,7 @@ def verify_command(
                 ledger=journal,
                 leave_out=leave_out,
                 exclude=globs,
+                one_file_system=one_file_system,
                 excluded=excluded,
                 digests=digests or "read",
                 read_new=False if read_new is None and ignore_missing else read_new,
@@ -246,7 +250,7 @@ def verify_command(
             summary = {state: counts[state] for state in ("ok", *STATES)}
             if ignore_missing:
                 summary["ignored"] = counts["ignored"]
-            if globs or reporter.excluded:
+            if globs or one_file_system or reporter.excluded:
                 summary["excluded"] = reporter.excluded
             if check.passed_over:
                 summary["passed_over"] = check.passed_over

@@ -36,6 +36,7 @@ class HashFiles:
     :ivar format: format of the manifests: one of :data:`pressmark.fixity.FORMATS`
     :ivar links: ``follow`` symbolic links, ``skip`` them, or report each as an error (``refuse``)
     :ivar exclude: globs of names to leave out: see :func:`~pressmark.fixity.tree.walk`
+    :ivar one_file_system: leave out directories on other file systems than the files and directories to hash
     """
 
     root: str
@@ -43,6 +44,7 @@ class HashFiles:
     format: str = "coreutils"
     links: str = "follow"
     exclude: tuple[str, ...] = ()
+    one_file_system: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(self.root))
@@ -60,9 +62,10 @@ class HashFiles:
     def parameters(self) -> dict[str, object]:
         """Return the parameters of the job, as JSON values."""
         parameters = {**asdict(self), "algorithms": list(self.algorithms)}
-        # Omitted by default, so that runs started before the parameter existed can be resumed.
-        if not self.exclude:
-            del parameters["exclude"]
+        # Omitted by default, so that runs started before the parameters existed can be resumed.
+        for name in ("exclude", "one_file_system"):
+            if not parameters[name]:
+                del parameters[name]
         return parameters
 
     @property
@@ -91,7 +94,7 @@ class HashFiles:
         :param paths: files and directories to hash, absolute or relative to the root; names start with them.
             :data:`None` for the root itself
         :param leave_out: device and inode of files to skip
-        :param excluded: receives the name of each file or directory that ``exclude`` leaves out
+        :param excluded: receives the name of each file or directory that is left out
         :raises JobError: the directory does not exist, or contains the work folder
         """
         if not os.path.isdir(self.root):
@@ -127,7 +130,13 @@ class HashFiles:
 
         left_out: list[str | bytes] = []
         files = walk_files(
-            top, links=self.links, leave_out=leave_out, exclude=self.exclude, once=True, excluded=left_out
+            top,
+            links=self.links,
+            leave_out=leave_out,
+            exclude=self.exclude,
+            once=True,
+            one_file_system=self.one_file_system,
+            excluded=left_out,
         )
         for found in files:
             at = os.fsencode(found.path if isinstance(found, Outcome) else found)

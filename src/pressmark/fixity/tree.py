@@ -23,6 +23,7 @@ def walk(
     beneath: Directory | None = None,
     exclude: Sequence[str] | str = (),
     once: bool = False,
+    one_file_system: bool = False,
     excluded: list[str] | None = None,
 ) -> Iterator[str | Outcome]:
     """Yield the path of every file under ``root``, or ``root`` itself if it is not a directory.
@@ -42,6 +43,7 @@ def walk(
         directory is left out with everything in it
     :param once: of several links to one directory, follow only the first: directories that link to each other have more
         paths than anyone can wait for
+    :param one_file_system: leave out directories on other file systems than ``root``; without effect in object storage
     :param excluded: receives the path of each, that of a directory with a slash at its end, before the next path is
         yielded; with ``once`` also that of each link that is not followed
     :raises ValueError: an argument is invalid
@@ -58,6 +60,7 @@ def walk(
             beneath=beneath,
             exclude=exclude,
             once=once,
+            one_file_system=one_file_system,
             excluded=excluded,
         ),
     )
@@ -85,6 +88,7 @@ def walk_files(
     beneath: Directory | None = None,
     exclude: Sequence[str] | str = (),
     once: bool = False,
+    one_file_system: bool = False,
     excluded: list[Any] | None = None,
 ) -> Iterator[str | bytes | Outcome]:
     """Yield the files as :func:`walk` does, with paths of the type of ``root``: bytes need no decoding."""
@@ -107,6 +111,7 @@ def walk_files(
             beneath=beneath is not None,
             is_excluded=is_excluded,
             once=once,
+            one_file_system=one_file_system,
             on_excluded=(lambda _path: None) if excluded is None else excluded.append,
         )
         yield from found.files(root)

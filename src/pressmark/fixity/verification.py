@@ -83,6 +83,7 @@ def verify(
     ledger: Ledger | None = None,
     leave_out: Collection[tuple[int, int]] = (),
     exclude: Sequence[str] | str = (),
+    one_file_system: bool = False,
     excluded: list[str] | None = None,
     digests: Literal["read", "stored"] = "read",
     read_new: bool | None = None,
@@ -100,8 +101,8 @@ def verify(
     :param links: ``"follow"`` or ``"refuse"`` symbolic links, also those in the directories of a name, or ``"skip"``
         those that the manifest does not list: they are not new; ``root`` itself is followed
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
-    :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``excluded``;
-        files in the manifest are verified even if their names match
+    :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``excluded``
+        and ``one_file_system``; files in the manifest are verified in any case
     :param digests: with an address as root: ``"read"`` the content, or use the digests that are ``"stored"`` by the
         server, without reading it; a key without them is unreadable, of kind ``unverified``
     :param read_new: read the new files to find moved files and duplicates (default: if a file is missing)
@@ -128,8 +129,9 @@ def verify(
         known, key_at = _PathSet(), tree.file
         known.add(base.rstrip(b"/"))  # of which there is an outcome, if nothing is there
     elif base is not None:
-        others = partial(walk_files, base, links=links, leave_out=leave_out, exclude=exclude, once=True)
-        known = _Known(base, links != "refuse")
+        walked = partial(walk_files, base, once=True, one_file_system=one_file_system)
+        others = partial(walked, links=links, leave_out=leave_out, exclude=exclude)
+        known = _Known(base, links != "refuse", walked)
     # All names are opened from here, so that none leads through a link.
     top = real = None
     together = ProgressOfCalls(progress, ProgressEvent())
@@ -300,6 +302,7 @@ class ManifestCheck:
         ledger: Ledger | None = None,
         leave_out: Collection[tuple[int, int]] = (),
         exclude: Sequence[str] | str = (),
+        one_file_system: bool = False,
         excluded: list[str] | None = None,
         digests: Literal["read", "stored"] = "read",
         read_new: bool | None = None,
@@ -325,6 +328,7 @@ class ManifestCheck:
             ledger=ledger,
             leave_out=leave_out,
             exclude=exclude,
+            one_file_system=one_file_system,
             excluded=excluded,
             digests=digests,
             read_new=read_new,
@@ -416,11 +420,12 @@ class _Known:
 
     :param root: the directory that is searched for other files
     :param follow: symbolic links are followed: a file is the same under the name of a link
+    :param walked: yields the files below the directory
     """
 
-    def __init__(self, root: bytes, follow: bool) -> None:
+    def __init__(self, root: bytes, follow: bool, walked: Callable[[], Iterator[str | bytes | Outcome]]) -> None:
         self._paths = _PathSet()
-        self._root = root
+        self._walked = walked
         self._follow = follow
         self._knows_targets = not follow
         self._below = os.path.join(os.path.realpath(root), b"")
@@ -442,7 +447,7 @@ class _Known:
         if not self._knows_targets:
             # Asking of each file in the list whether it is a link takes long; most directories have no other files.
             self._knows_targets = True
-            for item in walk_files(self._root, once=True):
+            for item in self._walked():
                 if not isinstance(item, Outcome) and self._spelled(os.fsencode(item)) in self._paths:
                     self._add_target(os.fsencode(item))
             return path in self

@@ -44,8 +44,9 @@ class Walk(Generic[Failure]):
     :param beneath: paths are relative to the directory of ``opener``
     :param is_excluded: returns whether to skip files and directories with a name; the top is not skipped
     :param once: of several links to one directory, follow only the first
-    :param on_excluded: called with the path of each, a directory with a slash at its end; with ``once`` also with that
-        of each link that is not followed
+    :param one_file_system: do not enter directories on other file systems than the top
+    :param on_excluded: called with the path of each, a directory with a slash at its end; also with that of each
+        directory that is not entered for one of these reasons
     """
 
     def __init__(
@@ -58,9 +59,11 @@ class Walk(Generic[Failure]):
         beneath: bool = False,
         is_excluded: Callable[[str], object] | None = None,
         once: bool = False,
+        one_file_system: bool = False,
         on_excluded: Callable[[str | bytes], object] = lambda _path: None,
     ) -> None:
         self._once = once
+        self._one_file_system = one_file_system
         self._opener = opener
         self._failed = failed
         self._links = links
@@ -116,6 +119,9 @@ class Walk(Generic[Failure]):
                         yield self._failed(path, None, error.errno or 0)
                         continue
                     identity = (status.st_dev, status.st_ino)
+                    if self._one_file_system and status.st_dev != above[0][0]:
+                        self._on_excluded(os.path.join(path, path[:0]))
+                        continue
                     # Also without links: a directory may be mounted below itself.
                     if identity in above:
                         yield self._failed(path, "directory-loop", 0)

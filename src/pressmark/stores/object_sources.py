@@ -138,23 +138,37 @@ def open_files(source: ObjectSource) -> list[str]:
 
 
 def select_source(
-    store: str, identifier: str | bytes, source: ObjectSource, exclude: Sequence[str] | str, links: str
+    store: str,
+    identifier: str | bytes,
+    source: ObjectSource,
+    exclude: Sequence[str] | str,
+    one_file_system: bool,
+    links: str,
 ) -> tuple[ObjectSource, tuple[Problem, ...]]:
-    """Return a source without the files and directories whose names match, and a problem for each of these.
+    """Return a source without the files and directories that are left out, and a problem for each of these.
 
     :param exclude: globs; the source itself and the names of a mapping are not compared with them
+    :param one_file_system: leave out directories on other file systems than the source, or its item in a mapping
     :param links: ``"refuse"`` or ``"follow"`` symbolic links
     :raises ObjectError: the source cannot be stored
     """
-    matches = glob_matcher(exclude)
+    matches = glob_matcher(exclude) if exclude else lambda _name: False
+    device: int | None = None
     excluded: list[Problem] = []
 
-    def is_excluded(folder: bytes, entry: DirectoryEntry) -> bool:
-        if not matches(decode_fs(entry.name)):
+    def is_excluded(folder: bytes, directory: bytes, entry: DirectoryEntry) -> bool:
+        if not matches(decode_fs(entry.name)) and not is_elsewhere(directory, entry):
             return False
         path = os.path.join(folder, entry.name)
         excluded.append(problem("excluded", path, f"{quoted_path(path)} is left out"))
         return True
+
+    def is_elsewhere(directory: bytes, entry: DirectoryEntry) -> bool:
+        if device is None or entry.kind != "directory":
+            return False
+        with contextlib.suppress(OSError):  # reading it meets the reason, too
+            return os.stat(os.path.join(directory, entry.name)).st_dev != device
+        return False
 
     selected: dict[str, Any] = {}
     with object_errors(store, identifier):
@@ -165,6 +179,7 @@ def select_source(
                 selected[name] = content
                 continue
             top = real_path(local)
+            device = os.stat(top).st_dev if one_file_system else None
             for inside, path, entries in source_tree(
                 top, encode_fs(name), b"", links == "follow", is_excluded=is_excluded
             ):
@@ -275,7 +290,7 @@ def source_tree(
     alone: bytes = b"",
     deepest: int | None = None,
     above: tuple[tuple[int, int], ...] = (),
-    is_excluded: Callable[[bytes, DirectoryEntry], bool] = lambda _name, _entry: False,
+    is_excluded: Callable[[bytes, bytes, DirectoryEntry], bool] = lambda _name, _path, _entry: False,
     again: _Again | None = None,
 ) -> Iterator[tuple[bytes, bytes, list[DirectoryEntry] | None]]:
     """Walk a file or directory of a source, in the order of the names' bytes, a directory before its content.
@@ -287,7 +302,7 @@ def source_tree(
     :param alone: the name of a file that is the whole object
     :param deepest: maximal depth of directories; :data:`None` for the limit of Python's stack
     :param above: devices and inodes of the directories above
-    :param is_excluded: returns whether to leave out an entry of the directory with a name in the object
+    :param is_excluded: returns whether to leave out an entry of the directory with a name in the object and a path
     :param again: the directories before this one
     :return: names, paths, and the entries of directories; :data:`None` for files and special files
     :raises SourceError: the source cannot be stored
@@ -300,7 +315,7 @@ def source_tree(
             yield name or alone, path, None  # copying detects special files
             return
         listed = scan(path) if follow else scan_beneath(b"/", below_root(path))
-        entries = [entry for entry in listed if not is_excluded(name, entry)]
+        entries = [entry for entry in listed if not is_excluded(name, path, entry)]
     except OSError as error:
         number = error.errno or 0
         raise UnreadableSourceError(failed_outcome(path, kind_of_error(number, path), number)) from None

@@ -82,7 +82,7 @@ KINDS = Kinds(
         "content-archived": Kind(
             WARNING, "", "the content of a file is archived, so it was not read; restore it before you read it"
         ),
-        "excluded": Kind(WARNING, "", "a file or directory of a source, left out because a glob matches its name"),
+        "excluded": Kind(WARNING, "", "left out of a source: a glob matches its name, or it is on another file system"),
         # --- Pairtree: the tree as a whole
         "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
         "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not name Pairtree 0.1"),

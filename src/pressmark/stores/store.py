@@ -173,6 +173,7 @@ class Store(ChangedStore):
         copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        one_file_system: bool = False,
         compare: bool = False,
     ) -> StoreObject:
         """Store an object atomically.
@@ -187,6 +188,7 @@ class Store(ChangedStore):
         :param links: ``"refuse"`` symbolic links in the source, or ``"follow"`` them and copy their targets
         :param exclude: globs of the names of files and directories below the source to leave out, such as
             ``.DS_Store``; the record has a problem of the kind ``excluded`` for each
+        :param one_file_system: leave out directories on other file systems than the source, such as mount points, too
         :param compare: compare an existing object with the source by reading both: if they have the same files, return
             the record of the object, with ``exists_same``. Otherwise an existing object is an error of kind ``exists``
         :raises ObjectError: nothing was stored; ``kind`` is the reason
@@ -194,7 +196,7 @@ class Store(ChangedStore):
         :raises ObjectTypeError: the source is of another type
         :raises TypeError: the identifier is neither ``str`` nor ``bytes``
         """
-        return self._put(id, source, replace, copy_mode, links, exclude, compare)
+        return self._put(id, source, replace, copy_mode, links, exclude, one_file_system, compare)
 
     def _put(
         self,
@@ -204,6 +206,7 @@ class Store(ChangedStore):
         mode: CopyMode,
         links: str,
         exclude: Sequence[str] | str,
+        one_file_system: bool,
         compare: bool,
         **options: Any,
     ) -> StoreObject:
@@ -214,7 +217,7 @@ class Store(ChangedStore):
         check_identifier(identifier)
         if not replace:
             self.refuse_misplaced()
-        source, excluded = self._selected(identifier, source, exclude, links)
+        source, excluded = self._selected(identifier, source, exclude, one_file_system, links)
         try:
             with self._writer(mode, links, replace) as writer:
                 record = writer.put(identifier, source, **options)
@@ -225,17 +228,22 @@ class Store(ChangedStore):
         return record.with_problems(excluded)
 
     def _selected(
-        self, identifier: str | bytes, source: ObjectSource, exclude: Sequence[str] | str, links: str
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        exclude: Sequence[str] | str,
+        one_file_system: bool,
+        links: str,
     ) -> tuple[ObjectSource, tuple[Problem, ...]]:
         """Return a source without the excluded files and directories, and a problem for each of these.
 
         :raises ObjectError: the source cannot be stored
         """
-        if not exclude:
+        if not exclude and not one_file_system:
             return source, ()
         from pressmark.stores.object_sources import select_source  # few runs exclude files
 
-        return select_source(self.root, identifier, source, exclude, links)
+        return select_source(self.root, identifier, source, exclude, one_file_system, links)
 
     def _existing(
         self,
@@ -268,6 +276,7 @@ class Store(ChangedStore):
         copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        one_file_system: bool = False,
         compare: bool = False,
         results: MutableSequence[IngestResult[StoreObject]] | None = None,
         max_objects: int = 1_000,
@@ -299,7 +308,7 @@ class Store(ChangedStore):
         exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
 
         def select(identifier: str | bytes, source: ObjectSource) -> Selected:
-            selected, excluded = self._selected(identifier, source, exclude, links)
+            selected, excluded = self._selected(identifier, source, exclude, one_file_system, links)
             return selected, lambda record: record.with_problems(excluded)
 
         writer = self._writer(copy_mode, links, replace)
@@ -307,7 +316,7 @@ class Store(ChangedStore):
             self.root,
             writer,
             find_stored=partial(self._existing, links=links) if compare else writer.again,
-            select=select if exclude else None,
+            select=select if exclude or one_file_system else None,
             results=results,
             max_objects=max_objects,
             max_seconds=max_seconds,
@@ -321,6 +330,7 @@ class Store(ChangedStore):
         copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        one_file_system: bool = False,
         compare: bool = False,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
@@ -349,6 +359,7 @@ class Store(ChangedStore):
             copy_mode=copy_mode,
             links=links,
             exclude=exclude,
+            one_file_system=one_file_system,
             compare=compare,
             results=results,
             max_objects=max_objects,

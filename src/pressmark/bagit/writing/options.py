@@ -40,6 +40,7 @@ class CreateOptions(NamedTuple):
     :ivar version: BagIt version of the bag
     :ivar profile: what the payload has to conform to
     :ivar notices: warnings of the profile
+    :ivar one_file_system: leave out directories on other file systems than a source
     """
 
     algorithms: tuple[str, ...]
@@ -55,6 +56,7 @@ class CreateOptions(NamedTuple):
     version: tuple[int, int] = (1, 0)
     profile: Profile | None = None
     notices: tuple[Problem, ...] = ()
+    one_file_system: bool = False
 
     @classmethod
     def from_arguments(
@@ -69,6 +71,7 @@ class CreateOptions(NamedTuple):
         exclude: Sequence[str] | str = (),
         delete_excluded: bool = False,
         fetch_base: str | None = None,
+        one_file_system: bool = False,
     ) -> CreateOptions:
         """Validate the arguments of :func:`pressmark.bagit.make_bag`, and raise its errors."""
         if links not in LINKS:
@@ -82,7 +85,19 @@ class CreateOptions(NamedTuple):
 
             fetch_base = base_url(fetch_base)
         day = date or bagging_date()
-        return cls(names, elements, links, files, threads, read, day, globs, delete_excluded, fetch_base)
+        return cls(
+            names,
+            elements,
+            links,
+            files,
+            threads,
+            read,
+            day,
+            globs,
+            delete_excluded,
+            fetch_base,
+            one_file_system=one_file_system,
+        )
 
     @property
     def is_excluded(self) -> Callable[[str], object] | None:
@@ -97,6 +112,8 @@ class CreateOptions(NamedTuple):
         # Absent by default: a journal without them is the same request.
         if self.exclude:
             request |= {"exclude": list(self.exclude), "delete_excluded": self.delete_excluded}
+        if self.one_file_system:
+            request["one_file_system"] = True
         if self.fetch_base is not None:
             request["fetch_base"] = self.fetch_base
         if self.version != (1, 0):

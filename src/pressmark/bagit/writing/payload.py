@@ -324,6 +324,7 @@ class Preflight:
         self.discarded: list[bytes] = []
         self._links = options.links
         self._is_excluded = options.is_excluded
+        self._one_file_system = options.one_file_system
         self._delete_excluded = options.delete_excluded
         self._on_event = on_event
         self._reasons: list[str] = []
@@ -398,7 +399,9 @@ class Preflight:
 
     def exclusion(self, on_match: Callable[[BagEntry], object] = lambda _entry: None) -> Exclusion | None:
         """Return what a walk leaves out."""
-        return None if self._is_excluded is None else Exclusion(self._is_excluded, on_match)
+        if self._is_excluded is None and not self._one_file_system:
+            return None
+        return Exclusion(self._is_excluded or (lambda _name: False), on_match, self._one_file_system)
 
     def _exclude(self, found: BagEntry) -> None:
         self.warn(problem("excluded", found.path, "left out of the bag"))

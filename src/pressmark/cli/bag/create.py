@@ -33,6 +33,7 @@ from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
     ALGORITHM,
     LEDGER,
+    ONE_FILE_SYSTEM,
     PROGRESS,
     READ,
     THREADS,
@@ -226,6 +227,7 @@ def check_delimiter(context: click.Context, _parameter: click.Parameter, delimit
     help="With --fetch: the checksums of the files; repeatable, one for each algorithm.",
 )
 @exclude_options
+@ONE_FILE_SYSTEM
 @click.option(
     "--delete-excluded",
     is_flag=True,
@@ -263,6 +265,7 @@ def create_command(
     manifests: tuple[bytes, ...],
     exclude: tuple[str, ...],
     exclude_junk: bool,
+    one_file_system: bool,
     delete_excluded: bool,
     nested: bool,
     ledger: str | None,
@@ -330,6 +333,7 @@ def create_command(
             profile=chosen,
             nested=nested,
             exclude=globs,
+            one_file_system=one_file_system,
             date=bagging_date(),
             threads=threads,
             read=read,
@@ -355,6 +359,7 @@ def create_command(
             **{"threads": threads, "read": read, "date": bagging_date(), "exclude": globs},
         }
         how = {**rules, "profile": chosen}
+        elsewhere = {**how, "nested": nested, "one_file_system": one_file_system}
         given: bytes | Sequence[bytes] = sources[0] if len(sources) == 1 else sources
         make: Callable[..., Bag]
         if fetch is not None:
@@ -372,11 +377,11 @@ def create_command(
         elif destination is None:
             make = functools.partial(make_bag, nested=nested, delete_excluded=delete_excluded, ledger=journal, **how)
         elif fetch_base is not None:
-            make = functools.partial(create_holey, given, destination, fetch_base, nested=nested, **how)
+            make = functools.partial(create_holey, given, destination, fetch_base, **elsewhere)
         elif archive_ending(destination) is not None:
-            make = functools.partial(create_archive, given, destination, nested=nested, **how)
+            make = functools.partial(create_archive, given, destination, **elsewhere)
         else:
-            make = functools.partial(create, given, destination, copy_mode=copy_mode or "copy", nested=nested, **how)
+            make = functools.partial(create, given, destination, copy_mode=copy_mode or "copy", **elsewhere)
         several = destination is None and len(sources) > 1
         if several:
             from pressmark.bagit.writing.in_place import create_together  # not for a single bag elsewhere

@@ -60,7 +60,10 @@ class Excludes(NamedTuple):
 
 Rule = Requires | Excludes
 
-_FETCHED = "SOURCE --fetch-base --copy-mode --ledger --nested --links --exclude --exclude-junk --delete-excluded"
+_FETCHED = (
+    "SOURCE --fetch-base --copy-mode --ledger --nested --links --exclude --exclude-junk --one-file-system"
+    " --delete-excluded"
+)
 _ROWS = "SOURCE --fetch --fetch-base --ledger --delete-excluded"
 _OF_TABLE = "--column --name-column --archive --format --delimiter"
 _WORKERS = "--workers --dask"
@@ -93,6 +96,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Excludes("-o", "--ledger", "copying reads all files"),
         Requires("--delete-excluded", "--exclude --exclude-junk"),
         Excludes("-o", "--delete-excluded", "SOURCE is not changed"),
+        Requires("--one-file-system", "-o", "a bag in place contains the whole directory"),
     ),
     "bag validate": (*_BY_WORKERS, _LEDGER, _ONE_THREAD, _READ),
     "hash": (
@@ -139,6 +143,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "verify": (
         Requires("--exclude", "--root", "without --root, there is no search for new files"),
         Requires("--exclude-junk", "--root", "without --root, there is no search for new files"),
+        Requires("--one-file-system", "--root", "without --root, there is no search for new files"),
         Requires("--read-new", "--root", "without --root, there is no search for new files"),
     ),
 }

@@ -30,7 +30,7 @@ HEADINGS = {
     "Input and output": "from table ids map root column name-column archive format header delimiter crlf null as both"
     " on-error output report all json",
     "Selection": "match version links ignore ignore-missing read-new exclude exclude-junk delete-excluded"
-    " delete-tag-files nested improper",
+    " delete-tag-files nested improper one-file-system",
     "Digests and checks": "algorithm level digests digests-from profile lenient verify verify-again check-space",
     "Content and metadata": "add-algorithm drop-algorithm info info-file remove-info tag-file accept rewrite"
     " metadata-only add remove rename no-dedup replace copy-mode content-class move drop-empty-directories message"

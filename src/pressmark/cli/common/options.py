@@ -25,6 +25,7 @@ __all__ = [
     "ALGORITHM",
     "CRLF",
     "LEDGER",
+    "ONE_FILE_SYSTEM",
     "PROGRESS",
     "READ",
     "THREADS",
@@ -216,6 +217,13 @@ def exclude_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+ONE_FILE_SYSTEM = click.option(
+    "--one-file-system",
+    is_flag=True,
+    help="Leave out directories on other file systems, such as mount points, and list them.",
+)
 
 
 def globs_to_exclude(exclude: tuple[str, ...], exclude_junk: bool) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import click
 
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.files import refuse_missing
-from pressmark.cli.common.options import CRLF, exclude_options, globs_to_exclude, null_option
+from pressmark.cli.common.options import CRLF, ONE_FILE_SYSTEM, exclude_options, globs_to_exclude, null_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
@@ -108,6 +108,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 @writers_options
 @LINKS
 @exclude_options
+@ONE_FILE_SYSTEM
 @provenance_options
 @CREATED
 @JSON
@@ -132,6 +133,7 @@ def put_command(
     links: str,
     exclude: tuple[str, ...],
     exclude_junk: bool,
+    one_file_system: bool,
     message: str | None,
     user: str | None,
     user_address: str | None,
@@ -147,7 +149,7 @@ def put_command(
         refuse_missing(sources)
     provenance = Provenance(message, user, user_address)
     how: dict[str, Any] = {"replace": replace, "copy_mode": copy_mode, "links": links, "compare": True}
-    how["exclude"] = globs_to_exclude(exclude, exclude_junk)
+    how |= {"exclude": globs_to_exclude(exclude, exclude_junk), "one_file_system": one_file_system}
 
     def more(kind: str) -> dict[str, Any]:
         chosen = content_class_option(content_class, path, kind) | writers_option(claims, single_writer, path, kind)

@@ -313,6 +313,7 @@ class BagFolder(WalkedStore):
         copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        one_file_system: bool = False,
         compare: bool = False,
         info: Mapping[str, str] | None = None,
     ) -> StoreObject:
@@ -325,7 +326,7 @@ class BagFolder(WalkedStore):
         :raises IdentifierError: the identifier has no path in this folder
         """
         options = {"info": info} if info else {}
-        return self._put(id, source, replace, copy_mode, links, exclude, compare, **options)
+        return self._put(id, source, replace, copy_mode, links, exclude, one_file_system, compare, **options)
 
     def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True

@@ -72,6 +72,7 @@ class OcflRoot(StorageRoot):
         copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        one_file_system: bool = False,
         compare: bool = False,
         created: str | None = None,
         message: str | None = None,
@@ -96,8 +97,8 @@ class OcflRoot(StorageRoot):
         """
         how = self._options(copy_mode, threads, created, message, user, fixity)
         if not replace:
-            return self._put(id, source, False, copy_mode, links, exclude, compare, **how)
-        source, excluded = self._selected(id, source, exclude, links)
+            return self._put(id, source, False, copy_mode, links, exclude, one_file_system, compare, **how)
+        source, excluded = self._selected(id, source, exclude, one_file_system, links)
         return self._replace(self._identifier(id), source, copy_mode, links, how).with_problems(excluded)
 
     def _replace(

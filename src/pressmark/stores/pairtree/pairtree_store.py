@@ -355,6 +355,7 @@ class PairtreeStore(WalkedStore):
         copy_mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        one_file_system: bool = False,
         compare: bool = False,
         encapsulation: str | None = None,
     ) -> StoreObject:
@@ -368,7 +369,7 @@ class PairtreeStore(WalkedStore):
         :raises IdentifierError: the identifier has no path in this tree
         """
         options = {"encapsulation": encapsulation} if encapsulation is not None else {}
-        return self._put(id, source, replace, copy_mode, links, exclude, compare, **options)
+        return self._put(id, source, replace, copy_mode, links, exclude, one_file_system, compare, **options)
 
     def _writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_names: bool = True
