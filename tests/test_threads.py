@@ -356,3 +356,23 @@ def test_an_interrupt(slow: str) -> None:
     # A fifth of a second, and more on a busy machine; all calls would take ten seconds and more.
     assert time.monotonic() - sent[0] < 2
     assert named("test") == []
+
+
+AT_THE_END = """
+import time
+from pressmark.threads import Threads
+
+def results():
+    with Threads(2, "pressmark-test") as pool:
+        pool.submit(time.sleep, 600)
+        yield 1
+
+kept = results()  # as the traceback of an error keeps it
+print(next(kept))
+"""
+
+
+def test_the_end_of_the_interpreter() -> None:
+    """A generator that is still open then does not wait for a call: its thread has stopped."""
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == (b"1\n", b"", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -146,7 +147,8 @@ class Threads:
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         """Cancel the calls that have not started, and wait for the others."""
         self._is_left = True
-        if self._queue is None:
+        # At the end of the interpreter, the threads have stopped in the middle of their calls.
+        if self._queue is None or sys.is_finalizing():
             return
         from concurrent.futures import wait
 
