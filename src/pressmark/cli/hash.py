@@ -49,13 +49,12 @@ __all__ = ["hash_command"]
 
 
 HELP = """\
-Print the digests of all files in PATH, or of the files that are listed with --from.
+Print the digests of all files in PATH, or of those in a list.
 
 \b
 Examples:
   pressmark hash files
   pressmark hash files -a sha512,md5 -o manifest.txt
-  find files -newer manifest.txt -print0 | pressmark hash --from - --null
 
 The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by name in
 byte order, or has the order of the list; it does not depend on the number of threads. With --ledger, a run can be
@@ -65,6 +64,7 @@ resumed: running the same command again skips finished files.
 EPILOG = """\
 \b
 More examples:
+  find files -type f -print0 | pressmark hash --from - --null
   pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
   pressmark hash s3://books/scans --digests=stored -o scans.sha512
   pressmark hash files --exclude "*.tmp" --exclude-junk
