@@ -11,7 +11,6 @@ import click
 
 from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, say
-from pressmark.cli.common.item_lists import listed_items
 from pressmark.cli.common.object_storage import FILE_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
     ONE_FILE_SYSTEM,
@@ -268,7 +267,9 @@ def _write_shared(
 
 def _listed_paths(listed: str, null: bool, crlf: Crlf | None) -> Iterator[str | bytes | Fetched | Outcome]:
     """Yield the names of a list: keys for addresses, and outcomes for empty and malformed names."""
-    from pressmark.fixity.bucket_files import sources  # few runs have a list
+    # Few runs have a list.
+    from pressmark.cli.common.item_lists import listed_items
+    from pressmark.fixity.bucket_files import sources
 
     # Names on a disk may be any bytes.
     names = enumerate(listed_items(listed, null, crlf or ("keep" if null else None)), 1)
