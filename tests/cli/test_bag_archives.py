@@ -156,3 +156,22 @@ def test_source_date_epoch(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     assert call("bag", "create", "source", "-o", "x").exit_code == 0
     assert "Bagging-Date: 1970-01-02" in Path("x/bag-info.txt").read_text()
+
+
+def test_timestamps(call: Call, bag: Path) -> None:
+    """Archives keep the times of the files, or have one for all; a directory has no choice."""
+    os.utime("source/a", (1_000_000_000, 1_000_000_000))
+    assert call("bag", "create", "source", "-o", "kept.tar").exit_code == 0
+    assert call("bag", "create", "source", "-o", "same.tar", "--timestamps", "bagging-date").exit_code == 0
+    with tarfile.open("kept.tar") as kept, tarfile.open("same.tar") as same:
+        assert kept.getmember("kept/data/a").mtime == 1_000_000_000
+        assert {one.mtime % 86400 for one in same} == {0}
+    assert call("bag", "pack", "bag", "-o", "packed.zip", "--timestamps", "keep").exit_code == 0
+    assert call("bag", "unpack", "kept.tar").exit_code == 0
+    assert os.stat("kept/data/a").st_mtime == 1_000_000_000
+    for words, message in (
+        ([], "--timestamps requires -o; without -o, the files are moved as they are"),
+        (["-o", "x"], "--timestamps requires an archive; a bag in a directory keeps the times of the files"),
+    ):
+        done = call("bag", "create", "source", "--timestamps", "keep", *words)
+        assert (done.exit_code, done.stderr) == (2, f"pressmark: {message}\n")

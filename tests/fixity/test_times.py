@@ -89,8 +89,8 @@ def test_bags(implementation: Implementation, files: Path, tmp_path: Path, make:
     data = make(files, tmp_path / "to")
     assert bagit.validate(data.parent).problems == []
     for path, status in before.items():
-        if make is not archived:
-            assert (data / path).stat().st_mtime_ns == status.st_mtime_ns
+        kept = 10**9 if make is archived else 1  # archives have whole seconds
+        assert (data / path).stat().st_mtime_ns == status.st_mtime_ns // kept * kept
 
 
 def test_small_bags(implementation: Implementation, files: Path) -> None:

@@ -435,6 +435,7 @@ def create_archive(
     exclude: Sequence[str] | str = (),
     one_file_system: bool = False,
     date: datetime.date | None = None,
+    timestamps: str | None = None,
     threads: int | None = None,
     read: str = "parallel",
     progress: Progress | None = None,
@@ -443,6 +444,7 @@ def create_archive(
 
     :param destination: a name that ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip, or an address with such an
         end. It must not exist; the directory above a file must exist
+    :param timestamps: as for :func:`pack`; new tag files have the time of Bagging-Date or SOURCE_DATE_EPOCH
 
     The other parameters and the errors are those of :func:`create`.
     """
@@ -457,7 +459,8 @@ def create_archive(
         raise ValueError("destination: not the name of an archive; use create for a directory")
     options = _fitted(options, profile, path, algorithms)
     sources, several = _sources(source)
-    return _opened(path, options, create_in_archive(sources, several, path, options, nested, with_stages(progress)))
+    info = create_in_archive(sources, several, path, options, nested, timestamps, with_stages(progress))
+    return _opened(path, options, info)
 
 
 def create_holey(

@@ -38,7 +38,9 @@ from pressmark.fs.file_errors import NotWritten, kind_of_error, kind_of_mode
 from pressmark.threads import Threads, resolve_threads
 
 __all__ = [
+    "BY_DESCRIPTOR",
     "CHANGED",
+    "KEPT_BITS",
     "LARGE",
     "NEW",
     "READ_SIZE",
@@ -49,13 +51,15 @@ __all__ = [
     "examine",
     "hash_file",
     "keep_status",
+    "set_times",
     "transfer",
     "transfer_content",
     "transfer_range",
 ]
 
 KEPT_BITS = 0o777  # of the mode: not setuid, setgid and sticky
-_BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
+# Whether mode and times are set by descriptor; otherwise by path.
+BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
 
 READ_SIZE = 1 << 18  # 256 KiB: two blocks and the state of the digests fit in the L2 cache
 # From this size, several threads work on one file.
@@ -63,6 +67,8 @@ LARGE = 1 << 25  # 32 MiB
 LARGE_BLOCK = 1 << 21  # of a copy, which each digest and the writing pass on to another thread
 
 CONTENT_SIZE = 1 << 20  # asked of open files of any kind
+# Zeros that a copy of a sparse file does not write, as in _kernels/native/digests/small_files.c.
+_HOLE = bytes(1 << 16)
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
@@ -218,11 +224,13 @@ class _NewFile:
     """A file that is created once it has content to write, or is complete.
 
     :param path: nothing is there
+    :param is_sparse: whether long runs of zeros are not written, but become holes
     """
 
-    def __init__(self, path: bytes, mode: int = 0o600) -> None:
+    def __init__(self, path: bytes, mode: int = 0o600, is_sparse: bool = False) -> None:
         self.path = path
         self._mode = mode
+        self._is_sparse = is_sparse
         self._descriptor = -1
 
     def add(self, block: memoryview) -> None:
@@ -234,11 +242,20 @@ class _NewFile:
             if self._descriptor < 0:
                 self._descriptor = os.open(self.path, NEW, self._mode)
             while block:
-                block = block[os.write(self._descriptor, block) :]
+                block = block[self._write(block) :]
         except OSError as error:
             raise NotWritten(error) from None
         except ValueError:  # a NUL in the path
             raise NotWritten(OSError(errno.EINVAL, os.strerror(errno.EINVAL))) from None
+
+    def _write(self, block: memoryview) -> int:
+        """Write the start of a block, or leave a hole there; return its size."""
+        if self._is_sparse:
+            block = block[: len(_HOLE)]
+            if not block[0] and bytes(block) == _HOLE[: len(block)]:
+                os.lseek(self._descriptor, len(block), os.SEEK_CUR)
+                return len(block)
+        return os.write(self._descriptor, block)
 
     def complete(self, like: os.stat_result | None = None) -> None:
         """Close the file, and give it the permission bits and times of another.
@@ -247,8 +264,10 @@ class _NewFile:
         """
         _NewFile.add(self, memoryview(b""))
         try:
+            if self._is_sparse:  # a hole at the end
+                os.ftruncate(self._descriptor, os.lseek(self._descriptor, 0, os.SEEK_CUR))
             if like is not None:
-                keep_status(self._descriptor if _BY_DESCRIPTOR else self.path, like)
+                keep_status(self._descriptor if BY_DESCRIPTOR else self.path, like)
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
         except OSError as error:
@@ -268,8 +287,13 @@ def keep_status(target: bytes | int, status: os.stat_result) -> None:
         os.chmod(target, stat.S_IMODE(status.st_mode) & KEPT_BITS)
     except (PermissionError, NotImplementedError):
         pass
+    set_times(target, status.st_atime_ns, status.st_mtime_ns)
+
+
+def set_times(target: bytes | int, atime_ns: int, mtime_ns: int) -> None:
+    """Set the times of a file or directory, by path or descriptor, where the file system supports it."""
     try:  # noqa: SIM105
-        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.utime(target, ns=(atime_ns, mtime_ns))
     except (PermissionError, NotImplementedError):
         pass
 
@@ -277,11 +301,14 @@ def keep_status(target: bytes | int, status: os.stat_result) -> None:
 class _Copy(_NewFile):
     """The copy of a file. If that is one block, it is created when it is known not to have changed.
 
-    :param size: size of the file
+    :param status: of the file
     """
 
-    def __init__(self, path: bytes, size: int) -> None:
-        super().__init__(path)
+    def __init__(self, path: bytes, status: os.stat_result) -> None:
+        size = status.st_size
+        # It has holes, or the file system compresses it.
+        is_sparse = size >= len(_HOLE) and getattr(status, "st_blocks", size) * 512 < size
+        super().__init__(path, is_sparse=is_sparse)
         self._left = size
         self._held: bytearray | None = bytearray() if size < READ_SIZE else None
 
@@ -340,7 +367,7 @@ def transfer(
         hashers = _hashers(names, threads)
         sinks = [hasher.update for hasher in hashers.values()]
         if copy is not None:
-            new = _Copy(copy, size) if isinstance(copy, bytes) else copy
+            new = _Copy(copy, before) if isinstance(copy, bytes) else copy
             sinks.append(new.add)
         total = 0
         with contextlib.closing(_blocks(descriptor, threads, size=LARGE_BLOCK if new else 0)) as blocks:

@@ -85,8 +85,8 @@ def test_reproducible(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_members(source: Path, tmp_path: Path) -> None:
-    """bagit.txt is first, and the manifests follow the payload; times are those of Bagging-Date."""
-    create_archive(source, tmp_path / "n.tgz", info={"bagging-date": "2026-09-22"})
+    """bagit.txt is first, and the manifests follow the payload; times are those of Bagging-Date, if asked."""
+    create_archive(source, tmp_path / "n.tgz", info={"bagging-date": "2026-09-22"}, timestamps="bagging-date")
     with tarfile.open(tmp_path / "n.tgz") as file:
         members = file.getmembers()
     assert [member.name for member in members] == [

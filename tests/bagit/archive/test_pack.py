@@ -57,10 +57,10 @@ def test_a_packed_bag_is_unpacked_as_it_was(implementation: Implementation, tmp_
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_the_same_bag_becomes_the_same_bytes(tmp_path: Path, ending: str) -> None:
-    """Times, modes, the order of directories and the number of threads make no difference."""
+def test_copies_of_a_bag_become_the_same_bytes(tmp_path: Path, ending: str) -> None:
+    """With one time for all, times, modes, the order of directories and the number of threads make no difference."""
     bag = new_bag(tmp_path / "bag")
-    pack(bag, tmp_path / f"a.{ending}", threads=1)
+    pack(bag, tmp_path / f"a.{ending}", timestamps="bagging-date", threads=1)
     other = tmp_path / "other"
     for path in sorted(bag.rglob("*"), key=lambda path: path.name[::-1]):
         if path.is_file():
@@ -72,14 +72,14 @@ def test_the_same_bag_becomes_the_same_bytes(tmp_path: Path, ending: str) -> Non
         if path.is_dir():
             (other / path.relative_to(bag)).mkdir(exist_ok=True, mode=0o700)
     (tmp_path / "below").mkdir()
-    pack(other, tmp_path / "below" / f"a.{ending}", threads=4)
+    pack(other, tmp_path / "below" / f"a.{ending}", timestamps="bagging-date", threads=4)
     assert (tmp_path / "below" / f"a.{ending}").read_bytes() == (tmp_path / f"a.{ending}").read_bytes()
 
 
 def test_members_of_tar_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """bagit.txt is first, then the other tag files, then the payload, sorted; all have fixed owners and modes."""
+    """bagit.txt is first, then the other tag files, then the payload, sorted; owners are fixed, and modes if asked."""
     bag = new_bag(tmp_path / "bag")
-    with tarfile.open(pack(bag, tmp_path / "name.tar")) as file:
+    with tarfile.open(pack(bag, tmp_path / "name.tar", timestamps="bagging-date")) as file:
         members = file.getmembers()
         names = [member.name for member in members]
     assert names[:9] == [
@@ -124,7 +124,7 @@ def test_large_directories_are_sorted_as_a_whole(
 
 def test_members_of_zip_files(bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Zip files have the same order and modes, and times from 1980 on."""
-    with zipfile.ZipFile(pack(bag, tmp_path / "name.zip")) as file:
+    with zipfile.ZipFile(pack(bag, tmp_path / "name.zip", timestamps="bagging-date")) as file:
         members = file.infolist()
     assert [member.filename for member in members[:3]] == ["name/", "name/bagit.txt", "name/bag-info.txt"]
     modes = {(member.is_dir(), member.external_attr >> 16, member.create_system) for member in members}
@@ -139,7 +139,7 @@ def test_members_of_zip_files(bag: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def test_time_of_bags_without_a_date(tmp_path: Path, info: bytes | None) -> None:
     """Without a valid date, the time is 0."""
     bag = Sketch(info=info).write(tmp_path / "bag")
-    with tarfile.open(pack(bag, tmp_path / "bag.tar")) as file:
+    with tarfile.open(pack(bag, tmp_path / "bag.tar", timestamps="bagging-date")) as file:
         assert {member.mtime for member in file} == {0}
 
 
@@ -342,7 +342,7 @@ def test_two_runs(bag: Path, tmp_path: Path) -> None:
 def test_headers_of_large_files_in_tar_files(tmp_path: Path, size: int) -> None:
     """Sizes from 8 GiB are in an extended header."""
     with open(tmp_path / "a.tar", "wb") as file:
-        TarWriter(PlainOutput(file), 0).file(b"a/b", size, [])
+        TarWriter(PlainOutput(file)).file(b"a/b", size, [], 0, 0o644)
     with tarfile.open(tmp_path / "a.tar") as tar:
         assert tar.next().size == size  # type: ignore[union-attr]
     with archive.open_archive(tmp_path / "a.tar") as ours:
@@ -353,19 +353,20 @@ def test_headers_of_large_files_in_zip_files() -> None:
     """The header of a file from 4 GiB has space for 64-bit sizes."""
     for size, is_large in ((1 << 30, False), (4 << 30, True)):
         file = io.BytesIO()
-        writer = ZipWriter(file, 0)
-        writer.file(b"a", size, [b"x"])
+        writer = ZipWriter(file)
+        writer.file(b"a", size, [b"x"], 0, 0o644)
         writer.close()
         assert (b"\1\0\x10\0" in file.getvalue()[:60]) == is_large
 
 
+@pytest.mark.parametrize("time", [0, 1234567890, 8**11 - 1, 8**11, -1, 253_402_300_799])
 @pytest.mark.parametrize("size", [0, 1, 8**11 - 1, 8**11])
-def test_headers_are_those_of_the_standard_library(size: int) -> None:
+def test_headers_are_those_of_the_standard_library(size: int, time: int) -> None:
     """Short and long, ASCII and other names have the headers that tarfile writes."""
     for name in (b"a", b"x" * 99, b"x" * 100, b"x" * 101, b"a/\n b", "ü".encode(), b"\xff", bytes(range(1, 128))[:100]):
         file = io.BytesIO()
-        TarWriter(PlainOutput(file), 1234567890).file(name, size, [])  # type: ignore[arg-type]
+        TarWriter(PlainOutput(file)).file(name, size, [], time, 0o750)  # type: ignore[arg-type]
         member = tarfile.TarInfo(os.fsdecode(name))
-        member.size, member.mtime = size, 1234567890
+        member.size, member.mtime, member.mode = size, time, 0o750
         expected = member.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
         assert file.getvalue()[: len(expected)] == expected, name

@@ -11,13 +11,15 @@ from typing import NoReturn, Protocol
 from pressmark.bagit.paths import canonical, why_unsafe
 from pressmark.errors import ArchiveError, BagError
 
-__all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "ReadableFile", "clean_name", "why_no_link"]
+__all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "ReadableFile", "bounded_time", "clean_name", "why_no_link"]
 
 BLOCK = 256 << 10  # bytes that are read or decompressed at a time
 # Limits of common file systems: a longer name could not be unpacked.
 COMPONENT_LIMIT = 255  # bytes
 NAME_LIMIT = 4096  # bytes
 _LARGEST = (1 << 63) - 1  # bytes in a file
+# Times that all systems can set, in nanoseconds since 1970: years 1601 to 9999.
+_FIRST_TIME, _LAST_TIME = -11_644_473_600 * 10**9, 253_402_300_800 * 10**9 - 1
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Member:
     :ivar target: for a symbolic link, its path; for a hard link, the name of the other member
     :ivar offset: offset of the content in the archive, if it is stored there as it is; otherwise -1
     :ivar crc: the CRC-32 of the content at ``offset``, which the reader of the content has to verify
+    :ivar mode: of a file or directory; only its permission bits count
+    :ivar mtime_ns: modification time of a file or directory, in nanoseconds since 1970
     """
 
     name: bytes
@@ -73,6 +77,8 @@ class Member:
     target: bytes = b""
     offset: int = -1
     crc: int | None = None
+    mode: int = 0
+    mtime_ns: int = 0
 
 
 class ReadableFile(Protocol):
@@ -231,6 +237,11 @@ class ArchiveFile:
         limit = self.limits.tag_files + self.limits.per_member * self._members
         if size > limit:
             self.exceeded(f"manifests larger than {limit} bytes")
+
+
+def bounded_time(mtime_ns: int) -> int:
+    """Return a time in nanoseconds since 1970, or the nearest one that all systems can set."""
+    return max(_FIRST_TIME, min(_LAST_TIME, mtime_ns))
 
 
 def clean_name(name: bytes, kind: str = "directory") -> tuple[bytes, str | None]:

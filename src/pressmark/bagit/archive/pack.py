@@ -13,7 +13,7 @@ from contextlib import closing
 from itertools import chain
 
 from pressmark.bagit import bagit_txt
-from pressmark.bagit.archive.new_archive import MEMBER, NewArchive, modification_time, new_archive
+from pressmark.bagit.archive.new_archive import MEMBER, NewArchive, new_archive
 from pressmark.bagit.archive.packed_files import PackTask, pack_files
 from pressmark.bagit.bag_directory import BagDirectory, Match
 from pressmark.bagit.bag_tags import BagTags
@@ -40,21 +40,31 @@ CHANGED = "files were added or removed while the bag was packed; run the same co
 
 
 def pack(
-    bag: BagTags | Path, file: Path | None = None, *, threads: int | None = None, progress: Progress | None = None
+    bag: BagTags | Path,
+    file: Path | None = None,
+    *,
+    timestamps: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> str:
     """Pack a bag into an archive, and return the path of the archive. The bag is not changed.
 
     Each file is read once: it is verified while it is packed. An invalid bag is not packed; a bag with files that
     fetch.txt lists and that are not downloaded yet is. An interrupted call leaves nothing at ``file``.
 
-    The same bag always becomes the same bytes, with the same versions of Pressmark and of the compression libraries:
-    members are sorted, belong to user and group 0, and have mode 0644, or 0755 for directories. Their time is that of
-    the environment variable SOURCE_DATE_EPOCH, or else Bagging-Date at 00:00 UTC. The single top-level directory has
-    the name of the file without its ending. Symbolic links in the bag are packed as the files they point to.
+    Each file and directory has its modification time, in whole seconds, and its permission bits, without setuid, setgid
+    and sticky. Zip files have times from 1901 to 2107. All members belong to user and group 0, and are sorted: the same
+    bag becomes the same bytes, with the same versions of Pressmark and of the compression libraries. The single
+    top-level directory has the name of the file without its ending. Symbolic links in the bag are packed as the files
+    they point to.
 
     :param file: its ending determines the format: .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip; default: the path of
         the bag with .tar. The file must not exist; the directory above it must exist. The address of a key, such as
         ``s3://bucket/bag.tar.zst``, is written in parts, and appears when it is complete
+    :param timestamps: ``keep`` the times and permission bits of the files; or ``bagging-date``: copies of a bag become
+        the same bytes, whatever their times. Files have mode 0644 and directories 0755, and the time of Bagging-Date at
+        00:00 UTC, or that of the environment variable SOURCE_DATE_EPOCH. :data:`None` for ``keep``, or
+        ``bagging-date`` if SOURCE_DATE_EPOCH is set
     :param threads: number of threads that compress and compute digests; :data:`None` for one per core
     :param progress: its stages are those of :mod:`pressmark.bagit.changes`
     :raises BagInvalidError: the bag is not valid; no archive was created
@@ -62,19 +72,21 @@ def pack(
     """
     path = os.fsencode(bag.path if isinstance(bag, BagTags) else bag)
     destination = os.path.abspath(path) + b".tar" if file is None else os.fsencode(file)
-    pack_bag(path, destination, threads, progress)
+    pack_bag(path, destination, timestamps, threads, progress)
     return os.fsdecode(destination)
 
 
-def pack_bag(path: bytes, destination: bytes, threads: int | None, on_event: Listener | None) -> BagReport:
+def pack_bag(
+    path: bytes, destination: bytes, timestamps: str | None, threads: int | None, on_event: Listener | None
+) -> BagReport:
     """Pack the bag at ``path``, and return the report of the validation; see :func:`pack`."""
     on_event = with_stages(on_event)
     count = resolve_threads(threads)
     with BagDirectory(path) as base:
         if not is_address(destination) and is_inside(os.path.abspath(destination), base.real_path):
             raise BagError(destination, "destination is inside the bag; choose another destination")
-        time = modification_time(BagTags.open(path).info.all("Bagging-Date"))
-        with new_archive(destination, time, count, on_event) as archive:
+        dates = BagTags.open(path).info.all("Bagging-Date")
+        with new_archive(destination, dates, timestamps, count, on_event) as archive:
             on_event(ProgressEvent("examine"))
             verdict = Verdict(on_event)
             packer = _Packer(base, archive, verdict, on_event)
@@ -156,14 +168,14 @@ class _Files:
         """Yield each file, with the digests to compare; add directories."""
         bag = self._tag_files.bag
         nfiles = nbytes = ntags = 0
-        self._archive.directory(b"")
+        self._archive.directory(b"", self._base.status(b""))
         for found in walk(self._base, order=_order):
             path = found.path
             if reason := self._archive.why_unwritable(path):
                 self._verdict.add([problem("path-unsafe", path, reason)])
                 continue
             if found.kind == "directory":
-                self._archive.directory(path)
+                self._archive.directory(path, self._base.status(found.real or path))
                 continue
             if found.kind != "file" or found.real is None:
                 continue

@@ -104,7 +104,7 @@ class _Packer:
             return failed_outcome(task.source, kind, status=before)
         read = self._bytes
         try:
-            self._archive.file(task.path, size, self._blocks(descriptor, size, stream))
+            self._archive.file(task.path, size, self._blocks(descriptor, size, stream), before)
             after = os.fstat(descriptor)
         except ReadError as error:
             return error_outcome(task.source, error.number, self._options)

@@ -7,13 +7,15 @@ below a private directory, and symbolic links are created last, so no member is 
 from __future__ import annotations
 
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from struct import Struct
 from time import monotonic
 
 from pressmark.bagit.archive.digests import DigestChoice, StreamHasher, WaitingStreams, manifest_algorithms
-from pressmark.bagit.archive.members import Member, clean_name, why_no_link
+from pressmark.bagit.archive.members import Member, bounded_time, clean_name, why_no_link
 from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.archive.table import OCCUPIED, SAME_NAME, MemberTable, Node
 from pressmark.bagit.bag_tags import is_described
@@ -23,7 +25,7 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import ReportProblems
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.hasher import NEW
+from pressmark.fixity.hasher import BY_DESCRIPTOR, KEPT_BITS, NEW, set_times
 from pressmark.fixity.outcomes import PROGRESS_EVERY, FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.fs.names import is_junk
@@ -35,6 +37,10 @@ _REMEMBERED = 1024  # directories
 _AT_TOP = "not exactly one top-level directory"
 _FLAT = "files of the bag are at the top of the archive; pack the directory of the bag"
 _SHOWN = 3  # names in a message
+# What the table keeps of a directory: its permission bits, and its time in seconds and nanoseconds.
+_FACTS = Struct("<HqL")
+# Permissions of the owner that a file or directory always has.
+_READ, _ENTER = 0o400, 0o700
 
 # A file whose digests are being computed: its name, size, algorithms by number, and offset among the kept tag files.
 _File = tuple[bytes, int, int, int]
@@ -101,6 +107,7 @@ class Members:
         self._hasher = hasher
         self._algorithms = algorithms
         self._into = into
+        self._allowed = 0
         self._report_problems = report_problems
         self._on_event = on_event
         self._next_event = monotonic() + PROGRESS_EVERY
@@ -123,6 +130,8 @@ class Members:
         """Read the archive; see :func:`read_members`."""
         if self._into is not None:
             os.mkdir(self._into)
+            # No member has more permissions than a new directory has here.
+            self._allowed = os.stat(self._into).st_mode & KEPT_BITS
         if self._archive.format == "zip" and self._algorithms and self._into is None and self._archive.descriptor >= 0:
             read = hash_ranges(
                 self._archive.descriptor, self._take_all(), self._algorithms, threads, checksums=["crc32"]
@@ -137,6 +146,7 @@ class Members:
         self._archive.check_tag_files(self._described, self._kept)
         if self._into is not None and not self._is_faulty:
             self._make_links()
+            self._finish_directories()
         if self._archive.extra:
             message = f"{self._archive.extra} bytes after the end of the archive"
             self._report_problems([problem("archive-extra", b"", message)])
@@ -197,7 +207,8 @@ class Members:
             if member.kind == "directory":
                 if self._into is not None:
                     self._make_directory(name)
-                return self._table.add(name, "directory")
+                facts = member.mode & KEPT_BITS | _ENTER, *divmod(bounded_time(member.mtime_ns), 10**9)
+                return self._table.add(name, "directory", value=_FACTS.pack(*facts))
             if self._into is not None:
                 self._make_directory(name.rpartition(b"/")[0])
             if member.kind == "file":
@@ -243,8 +254,11 @@ class Members:
         return FileRange(member.offset, member.size)
 
     def _blocks(self, name: bytes, member: Member) -> Iterator[bytes]:
-        """Yield the content of a file, and write it."""
-        descriptor = -1 if self._into is None else os.open(self._place(name), NEW, 0o666)
+        """Yield the content of a file, and write it with its time and permission bits."""
+        place, descriptor = b"", -1
+        if self._into is not None:
+            place = self._place(name)
+            descriptor = os.open(place, NEW, member.mode & KEPT_BITS | _READ)
         try:
             for block in member.blocks():
                 yield block
@@ -253,6 +267,9 @@ class Members:
                     left = left[os.write(descriptor, left) :]
                 self._bytes += len(block)
                 self._report_if_due()
+            if descriptor >= 0:
+                mtime_ns = bounded_time(member.mtime_ns)
+                set_times(descriptor if BY_DESCRIPTOR else place, mtime_ns, mtime_ns)
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -301,11 +318,22 @@ class Members:
             self._directories.add(directory)
 
     def _make_links(self) -> None:
-        for name, target in self._table.links():
+        for name, target in self._table.values("link"):
             try:
                 os.symlink(target, self._place(name))
             except FileExistsError:
                 self._report_fault(name, SAME_NAME)
+
+    def _finish_directories(self) -> None:
+        """Set times and permission bits of directories, once all members are in them."""
+        for name, facts in self._table.values("directory") if not self._is_faulty else ():
+            if facts:
+                mode, seconds, rest = _FACTS.unpack(facts)
+                place, mtime_ns = self._place(name), seconds * 10**9 + rest
+                now = stat.S_IMODE(os.stat(place).st_mode)
+                with suppress(PermissionError, NotImplementedError):  # not supported by all file systems
+                    os.chmod(place, now & ~KEPT_BITS | mode & self._allowed)
+                set_times(place, mtime_ns, mtime_ns)
 
     # --- digests ------------------------------------------------------------------------------------------------------
 

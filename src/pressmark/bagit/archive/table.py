@@ -49,7 +49,7 @@ class Node(NamedTuple):
 
     :ivar kind: ``file``, ``directory``, ``link`` or ``special``
     :ivar size: size of a file in bytes
-    :ivar value: for a file, its digests, concatenated; for a link, its target
+    :ivar value: for a file, its digests, concatenated; for a link, its target; for a directory, what the caller added
     :ivar algorithms: number of the set of algorithms
     :ivar start: offset of the content among the kept tag files; -1 if it was not kept
     :ivar offset: offset of the content in the archive, for a file without digests; otherwise -1
@@ -121,7 +121,10 @@ class MemberTable:
                 return None
             except sqlite3.IntegrityError:
                 there = self._node(parent, name)
-        return None if there is not None and there.kind == kind == "directory" else SAME_NAME
+            if there is None or not there.kind == kind == "directory":
+                return SAME_NAME
+            self._base.execute("UPDATE node SET value = ? WHERE id = ?", (value, there.id))
+        return None
 
     def _insert(
         self,
@@ -207,15 +210,16 @@ class MemberTable:
         ).fetchone()
         return None if row is None else Node(*row)
 
-    def links(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield path and target of each symbolic link."""
+    def values(self, kind: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yield path and value of each member of a kind."""
         with SPILLING:
-            for parent, name, target in self._base.execute("SELECT parent, name, value FROM node WHERE kind = 'link'"):
+            rows = self._base.execute("SELECT parent, name, value FROM node WHERE kind = ?", (kind,))
+            for parent, name, value in rows:
                 path, above = name, parent
                 while above != _ROOT:
                     above, name = self._base.execute("SELECT parent, name FROM node WHERE id = ?", (above,)).fetchone()
                     path = name + b"/" + path
-                yield path, target
+                yield path, value
 
     def content(self, start: int, size: int) -> BinaryIO:
         """Open the content of a kept tag file."""

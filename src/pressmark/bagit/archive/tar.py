@@ -89,12 +89,15 @@ class _Header(NamedTuple):
     """A header block.
 
     :ivar size: size of the content that follows, in bytes
+    :ivar mtime: in seconds since 1970
     """
 
     name: bytes
     size: int
     type: bytes
     target: bytes
+    mode: int
+    mtime: int
 
 
 class TarReader:
@@ -168,7 +171,8 @@ class TarReader:
             self._check_numbers(name, block)
         if magic[:6] == b"ustar\0" and (prefix := _text(block[345:500])):
             name = prefix + b"/" + name
-        return _Header(name, self._size(block[124:136]), kind, _text(block[157:257]))
+        size, target = self._size(block[124:136]), _text(block[157:257])
+        return _Header(name, size, kind, target, _number(block[100:108]), _number(block[136:148]))
 
     def _check_numbers(self, name: bytes, block: bytes) -> None:
         for what, place in _NUMBERS.items():
@@ -178,9 +182,7 @@ class TarReader:
                 self._file.damaged(f"header of {quoted(name)}: malformed {what} {quoted(field)}")
 
     def _size(self, field: bytes) -> int:
-        if field[0] == 0x80:
-            return self._file.checked_size(int.from_bytes(field[1:], "big"))
-        return int(field.strip(b" \0") or b"0", 8)
+        return self._file.checked_size(_number(field))
 
     def _records(self, header: _Header) -> dict[bytes, bytes]:
         """Return the records of an extended header, with pax keywords."""
@@ -263,10 +265,11 @@ class TarReader:
         if size and kind != "file":
             self._file.damaged(f"{quoted(name)} is not a file, but has a size")
         self._left, self._padding = size, -size % RECORD
+        facts = header.mode, _nanoseconds(records[b"mtime"]) if b"mtime" in records else header.mtime * 10**9
         if kind != "file":
-            return Member(name, kind, 0, lambda: iter(()), target)
+            return Member(name, kind, 0, lambda: iter(()), target, -1, None, *facts)
         is_read_later = self.seekable and self._file.is_local
-        return Member(name, kind, size, self._blocks, offset=self._file.position if is_read_later else -1)
+        return Member(name, kind, size, self._blocks, b"", self._file.position if is_read_later else -1, None, *facts)
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield the content of the member."""
@@ -302,3 +305,17 @@ def is_header(block: bytes) -> bool:
 
 def _text(field: bytes) -> bytes:
     return field.partition(b"\0")[0]
+
+
+def _number(field: bytes) -> int:
+    """Return a number, octal or in GNU's binary form, which is well-formed."""
+    if field[0] & 0x80:
+        return int.from_bytes(field[1:], "big", signed=field[0] == 0xFF)
+    return int(field.strip(b" \0") or b"0", 8)
+
+
+def _nanoseconds(time: bytes) -> int:
+    """Return a time of a pax record, which is well-formed."""
+    seconds, _, fraction = time.partition(b".")
+    rest = int(fraction[:9].ljust(9, b"0"))
+    return int(seconds) * 10**9 + (-rest if time.startswith(b"-") else rest)

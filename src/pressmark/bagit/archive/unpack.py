@@ -59,8 +59,10 @@ def unpack(
     """Unpack a bag from an archive, and return it. The archive is not changed.
 
     The bag is validated while it is unpacked, by the bytes that are written. It appears in ``directory`` if it is
-    valid, or if only files that fetch.txt lists are missing; otherwise, nothing does. Modes, owners and times of the
-    members are not restored.
+    valid, or if only files that fetch.txt lists are missing; otherwise, nothing does.
+
+    Files and directories get the modification times and permission bits of the archive, as far as the umask allows, but
+    never setuid, setgid and sticky. The owner can read every file, and change every directory. Owners are not restored.
 
     :param file: a zip, tar or compressed tar file with one top-level directory
     :param directory: the base directory of the bag, which must not exist; the directory above it must exist. Default:

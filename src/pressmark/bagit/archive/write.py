@@ -1,19 +1,21 @@
 """Write tar and zip files, compressed on several threads.
 
-Names and content determine every byte: owners, modes and times are fixed, and the number of threads does not matter.
+Names, content, times and permission bits determine every byte: there are no owners, and the number of threads does not
+matter.
 """
 
 from __future__ import annotations
 
 import stat
-import time
 import zipfile
 import zlib
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
+from struct import Struct
 from tarfile import BLOCKSIZE, DIRTYPE, PAX_FORMAT, RECORDSIZE, REGTYPE, TarInfo
+from time import gmtime
 from typing import BinaryIO, Protocol
 
 from pressmark.errors import BagError
@@ -21,10 +23,12 @@ from pressmark.threads import Threads
 
 __all__ = ["ArchiveWriter", "GzipOutput", "NullWriter", "Output", "PlainOutput", "TarWriter", "ZipWriter", "ZstdOutput"]
 
-_FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
-_LARGE = 1 << 33  # bytes, which need an extended header
-# The first and last time that a zip file can contain.
-_ZIP_TIMES = (1980, 1, 1, 0, 0, 0), (2107, 12, 31, 23, 59, 58)
+_LARGE = 8**11  # sizes and times from here on need an extended header
+# The first and last time that each member of a zip file has: years 1980 to 2107.
+_ZIP_TIMES = 315_532_800, 4_354_819_198
+# The extra field with the time in UTC, as Info-ZIP writes it: number, size, flag of the modification time, and seconds.
+_UTC_TIME = Struct("<2HBl")
+_UTC_TIMES = range(-1 << 31, 1 << 31)
 # Deflate finds repetitions at this distance: the dictionary of a block is the end of the block before.
 WINDOW = 32 << 10  # bytes
 BLOCK = 512 << 10  # bytes
@@ -42,14 +46,20 @@ _ZSTD_JOB = 2 << 20
 class ArchiveWriter(Protocol):
     """Writes the members of an archive."""
 
-    def directory(self, path: bytes) -> None:
-        """Add a directory."""
+    def directory(self, path: bytes, time: int, mode: int) -> None:
+        """Add a directory.
 
-    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
+        :param time: modification time in seconds since 1970
+        :param mode: permission bits
+        """
+
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes], time: int, mode: int) -> None:
         """Add a file.
 
         :param size: size of the content in bytes
         :param blocks: the content; if it has another size, the archive is unusable
+        :param time: as for a directory
+        :param mode: as for a directory
         """
 
     def close(self) -> None:
@@ -62,10 +72,10 @@ class ArchiveWriter(Protocol):
 class NullWriter:
     """Reads the files, and writes nothing."""
 
-    def directory(self, path: bytes) -> None:
+    def directory(self, path: bytes, time: int, mode: int) -> None:
         pass
 
-    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes], time: int, mode: int) -> None:
         for _ in blocks:
             pass
 
@@ -77,29 +87,24 @@ class NullWriter:
 
 
 class TarWriter:
-    """Writes a tar file in the POSIX.1-2001 (pax) format; headers of short ASCII names are plain ustar.
+    """Writes a tar file in the POSIX.1-2001 (pax) format; headers of short ASCII names are plain ustar."""
 
-    :param time: modification time of all members, in seconds since 1970
-    """
-
-    def __init__(self, output: Output, time: int) -> None:
+    def __init__(self, output: Output) -> None:
         self._output = output
-        self._time = time
         self._size = 0
         # The header of a file without a name; :class:`tarfile.TarInfo` takes ten times as long as changing it.
-        blank = self._header(b"", REGTYPE, 0, _FILE_MODE)
-        self._middle, self._rest = blank[100:124], blank[136:148]
-        self._end = blank[156:]
-        self._sum = sum(self._middle) + sum(self._rest) + sum(self._end) + 8 * 0x20
+        blank = self._header(b"", REGTYPE, 0, 0, 0)
+        self._owner, self._end = blank[108:124], blank[156:]
+        self._sum = sum(self._end) + 8 * 0x20
 
-    def directory(self, path: bytes) -> None:
-        self._write(self._header(path, DIRTYPE, 0, _DIRECTORY_MODE))
+    def directory(self, path: bytes, time: int, mode: int) -> None:
+        self._write(self._header(path, DIRTYPE, 0, time, mode))
 
-    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
-        if len(path) <= 100 and size < _LARGE and path.isascii():
-            self._write(self._file_header(path, size))
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes], time: int, mode: int) -> None:
+        if len(path) <= 100 and size < _LARGE and 0 <= time < _LARGE and path.isascii():
+            self._write(self._file_header(path, size, time, mode))
         else:
-            self._write(self._header(path, REGTYPE, size, _FILE_MODE))
+            self._write(self._header(path, REGTYPE, size, time, mode))
         for block in blocks:
             self._write(block)
         if padding := -size % BLOCKSIZE:
@@ -117,16 +122,15 @@ class TarWriter:
         self._output.write(data)
         self._size += len(data)
 
-    def _file_header(self, path: bytes, size: int) -> bytes:
+    def _file_header(self, path: bytes, size: int, time: int, mode: int) -> bytes:
         """Return the header of a file with a short ASCII name."""
-        digits = b"%011o\0" % size
-        checksum = self._sum + sum(path) + sum(digits)
-        start = path.ljust(100, b"\0") + self._middle + digits + self._rest
-        return start + b"%06o\0 " % checksum + self._end
+        fields = b"%07o\0%b%011o\0%011o\0" % (mode, self._owner, size, time)
+        checksum = self._sum + sum(path) + sum(fields)
+        return b"%b%b%06o\0 %b" % (path.ljust(100, b"\0"), fields, checksum, self._end)
 
-    def _header(self, path: bytes, kind: bytes, size: int, mode: int) -> bytes:
+    def _header(self, path: bytes, kind: bytes, size: int, time: int, mode: int) -> bytes:
         member = TarInfo(path.decode("utf-8", "surrogateescape"))
-        member.type, member.size, member.mode, member.mtime = kind, size, mode, self._time
+        member.type, member.size, member.mode, member.mtime = kind, size, mode, time
         return member.tobuf(PAX_FORMAT, "utf-8", "surrogateescape")
 
 
@@ -134,21 +138,19 @@ class ZipWriter:
     """Writes a zip file, with deflated files, UTF-8 names, and 64-bit sizes where they are needed.
 
     :param file: a seekable file
-    :param seconds: modification time of all members, in seconds since 1970; clipped to 1980 to 2107
     """
 
-    def __init__(self, file: BinaryIO, seconds: int) -> None:
-        self._time = max(_ZIP_TIMES[0], min(_ZIP_TIMES[1], time.gmtime(seconds)[:6]))
+    def __init__(self, file: BinaryIO) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
 
-    def directory(self, path: bytes) -> None:
-        member = self._member(path + b"/", stat.S_IFDIR | _DIRECTORY_MODE)
+    def directory(self, path: bytes, time: int, mode: int) -> None:
+        member = self._member(path + b"/", time, stat.S_IFDIR | mode)
         member.external_attr |= 0x10  # a directory, for MS-DOS
         member.compress_type = zipfile.ZIP_STORED
         self._zip.writestr(member, b"")
 
-    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
-        member = self._member(path, stat.S_IFREG | _FILE_MODE)
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes], time: int, mode: int) -> None:
+        member = self._member(path, time, stat.S_IFREG | mode)
         member.compress_type = zipfile.ZIP_DEFLATED
         member.file_size = size
         with self._zip.open(member, "w") as file:
@@ -162,8 +164,11 @@ class ZipWriter:
         with suppress(Exception):  # otherwise the garbage collector would try it
             self._zip.close()
 
-    def _member(self, path: bytes, mode: int) -> zipfile.ZipInfo:
-        member = zipfile.ZipInfo(path.decode(), self._time)
+    def _member(self, path: bytes, time: int, mode: int) -> zipfile.ZipInfo:
+        first, last = _ZIP_TIMES
+        member = zipfile.ZipInfo(path.decode(), gmtime(max(first, min(last, time)))[:6])
+        if time in _UTC_TIMES:
+            member.extra = _UTC_TIME.pack(0x5455, 5, 1, time)
         member.create_system = 3  # Unix, on every system
         member.external_attr = mode << 16
         return member

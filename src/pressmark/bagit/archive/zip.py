@@ -10,6 +10,7 @@ The central directory is read as a stream, so memory use does not depend on the 
 from __future__ import annotations
 
 import os
+import time
 import zlib
 from collections.abc import Iterator
 from struct import Struct
@@ -43,11 +44,14 @@ _DOS_LABEL, _DOS_DIRECTORY = 0x08, 0x10  # attributes of a volume label and a di
 _PARTS = "one of several parts; join them"
 
 _EXTRA_64, _EXTRA_NAME, _EXTRA_MODE = 0x0001, 0x7075, 0x756E
+_EXTRA_UTC, _EXTRA_NTFS = 0x5455, 0x000A  # times: Info-ZIP, and Windows
+_NTFS_TIMES = b"\1\0\x18\0"  # tag and size
+_NTFS_EPOCH = -11_644_473_600 * 10**9  # the year 1601, in nanoseconds since 1970
 # Extra fields that change neither name, type nor content of a member; the first three are checked.
 _EXTRAS = frozenset(
     (
         *(_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE),
-        *(0x000A, 0x5455),  # times
+        *(_EXTRA_UTC, _EXTRA_NTFS),
         *(0x5855, 0x7855, 0x7875),  # times and owners
         *(0x4453, 0x6375),  # access list of Windows, comment
         *(0xA220, 0xCAFE, 0xD935),  # padding of Microsoft, mark of Java, alignment of Android
@@ -64,7 +68,11 @@ _READS_ANYWHERE = hasattr(os, "preadv")
 
 
 class _MemberRecord(NamedTuple):
-    """A member in the central directory."""
+    """A member in the central directory.
+
+    :ivar kind: bits of its mode
+    :ivar facts: its permission bits, and its modification time in nanoseconds since 1970
+    """
 
     raw_name: bytes
     name: bytes
@@ -74,8 +82,9 @@ class _MemberRecord(NamedTuple):
     crc: int
     packed: int
     size: int
-    mode: int
+    kind: int
     offset: int
+    facts: tuple[int, int]
 
 
 class ZipReader:
@@ -130,7 +139,7 @@ class ZipReader:
             self._file.damaged(f"{end - start} bytes at offset {start} are not listed in the central directory")
 
     def _member(self, entry: _MemberRecord, begin: int) -> Member:
-        kind = {0: "file", 0o100000: "file", 0o120000: "link", 0o040000: "directory"}.get(entry.mode, "special")
+        kind = {0: "file", 0o100000: "file", 0o120000: "link", 0o040000: "directory"}.get(entry.kind, "special")
         if entry.name.endswith(b"/"):
             kind = "directory"
         if kind == "directory" and (entry.packed or entry.size or entry.crc):
@@ -142,12 +151,13 @@ class ZipReader:
                 self._file.damaged("target of a symbolic link too long")
             return Member(entry.name, kind, 0, lambda: iter(()), b"".join(self._blocks(entry, begin)))
         if kind != "file":
-            return Member(entry.name, kind, 0, lambda: iter(()))
+            return Member(entry.name, kind, 0, lambda: iter(()), b"", -1, None, *entry.facts)
         if entry.method == _STORED and entry.packed != entry.size:
             self._file.damaged("length of a member differs from the central directory")
+        where: tuple[int, int | None] = -1, None
         if entry.method == _STORED and _READS_ANYWHERE and self._file.is_local:
-            return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin), b"", begin, entry.crc)
-        return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin))
+            where = begin, entry.crc
+        return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin), b"", *where, *entry.facts)
 
     def names(self) -> Iterator[bytes]:
         """Yield the names of all members; their local headers are not read."""
@@ -229,7 +239,7 @@ class ZipReader:
             self._file.damaged("more members in the central directory than its end states")
 
     def _entry(self, fields: tuple[Any, ...], raw_name: bytes, extra: bytes) -> _MemberRecord:
-        _, made_by, needed, flags, method, _time, _date, crc, packed, size = fields[:10]
+        _, made_by, needed, flags, method, clock, date, crc, packed, size = fields[:10]
         disk, _internal, attributes, offset = fields[13:17]
         extras = self._extras(raw_name, extra)
         size, packed, offset = self._wide(extras, size, packed, offset)
@@ -248,10 +258,12 @@ class ZipReader:
             self._file.damaged(f"unknown system {system} of {quoted(name)}")
         if disk:
             self._file.damaged(_PARTS)
-        mode = attributes >> 16 & 0o170000
-        self._check_type(name, system, attributes, mode)
-        self._check_extra_type(name, mode, extras)
-        return _MemberRecord(raw_name, name, system, flags, method, crc, packed, size, mode, offset)
+        kind = attributes >> 16 & 0o170000
+        self._check_type(name, system, attributes, kind)
+        self._check_extra_type(name, kind, extras)
+        mode = attributes >> 16 & 0o777 if system in _UNIX_LIKE else 0
+        facts = mode or (0o777 if name.endswith(b"/") else 0o666), _modified(clock, date, extras)
+        return _MemberRecord(raw_name, name, system, flags, method, crc, packed, size, kind, offset, facts)
 
     def _check_type(self, name: bytes, system: int, attributes: int, mode: int) -> None:
         """Check that all programs take a member for a file, or all for a directory or a link."""
@@ -347,7 +359,7 @@ class ZipReader:
             self._file.damaged("wrong offset of a member in the central directory")
         extras = self._extras(rest[:length], rest[length:])
         size, packed = self._wide(extras, size, packed)
-        self._check_extra_type(entry.name, entry.mode, extras)
+        self._check_extra_type(entry.name, entry.kind, extras)
         sums, expected = (crc, packed, size), (entry.crc, entry.packed, entry.size)
         # Before a descriptor, programs leave out what they do not know.
         agrees = sums == expected or (
@@ -418,3 +430,18 @@ class ZipReader:
                 break
         if not decoder.eof or decoder.unused_data or next(packed, b""):
             self._file.damaged("damaged content of a member")
+
+
+def _modified(clock: int, date: int, extras: dict[int, bytes]) -> int:
+    """Return the modification time of a member, in nanoseconds since 1970.
+
+    :param clock: its time of MS-DOS, local and in steps of two seconds
+    :param date: its date of MS-DOS
+    """
+    utc, ntfs = extras.get(_EXTRA_UTC, b""), extras.get(_EXTRA_NTFS, b"")
+    if len(utc) >= 5 and utc[0] & 1:
+        return int.from_bytes(utc[1:5], "little", signed=True) * 10**9
+    if ntfs[4:8] == _NTFS_TIMES:
+        return int.from_bytes(ntfs[8:16], "little") * 100 + _NTFS_EPOCH
+    day = 1980 + (date >> 9), max(1, date >> 5 & 15), max(1, date & 31)  # those who know no time write 0
+    return int(time.mktime((*day, clock >> 11, clock >> 5 & 63, clock % 32 * 2, 0, 0, -1))) * 10**9

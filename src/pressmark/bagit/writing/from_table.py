@@ -92,6 +92,7 @@ def create_from_table(
     exclude: Sequence[str] | str = (),
     one_file_system: bool = False,
     date: datetime.date | None = None,
+    timestamps: str | None = None,
     threads: int | None = None,
     read: str = "parallel",
     progress: Progress | None = None,
@@ -110,6 +111,7 @@ def create_from_table(
     :param archive: ``tar``, ``tar.gz``, ``tar.zst`` or ``zip``: create archives with this ending
     :param format: ``csv``, ``tsv``, ``jsonl`` or ``parquet``; :data:`None` for that of the name
     :param delimiter: the separator of CSV, by default a comma
+    :param timestamps: of archives, as for :func:`pack`
     :param threads: number of bags that are created at the same time; :data:`None` for one per core
     :param progress: counts the files of all bags
     :raises TableError: the table cannot be read, lacks a column, or two rows have the same name of a bag; nothing was
@@ -138,7 +140,8 @@ def create_from_table(
             raise BagError(base, f"cannot create this directory: {error.strerror}") from error
     count = min(resolve_threads(threads), TOGETHER)
     inside = max(1, resolve_threads(threads) // max(1, min(tasks, count)))
-    make = partial(create_archive) if archive is not None else partial(create, copy_mode=copy_mode)
+    how = {"copy_mode": copy_mode} if archive is None else {"timestamps": timestamps}
+    make: partial[Bag] = partial(create if archive is None else create_archive, **how)
     make = partial(
         make,
         algorithms=algorithms,

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from pressmark.bagit.profile import Profile
 
 __all__ = [
-    *("DEFAULT", "CreateOptions", "Elements", "Path"),
-    *("bagging_date", "checked_elements", "checked_tag_files", "labelled_values", "source_date_epoch"),
+    *("DEFAULT", "TIMESTAMPS", "CreateOptions", "Elements", "Path"),
+    *("bagging_date", "checked_elements", "checked_tag_files", "keeps_times", "labelled_values", "source_date_epoch"),
 ]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Elements = Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]]
 
 LINKS = ("refuse", "follow")
+TIMESTAMPS = ("keep", "bagging-date")
 #: The algorithm of the manifests unless others are chosen.
 DEFAULT = "sha512"
 _END_OF_TIME = 253402300800  # the year 10,000, in seconds since 1970
@@ -141,6 +142,17 @@ def source_date_epoch() -> int | None:
     if text and not (text.isascii() and text.isdigit() and int(text) < _END_OF_TIME):
         raise BagError("SOURCE_DATE_EPOCH", f"{quoted(text)}: expected a number of seconds since 1970")
     return int(text) if text else None
+
+
+def keeps_times(timestamps: str | None) -> bool:
+    """Return whether an archive has the times and permission bits of the files.
+
+    :param timestamps: ``keep`` or ``bagging-date``; :data:`None` for ``keep``, unless SOURCE_DATE_EPOCH is set
+    :raises BagError: SOURCE_DATE_EPOCH is invalid
+    """
+    if timestamps not in (None, *TIMESTAMPS):
+        raise ValueError(f"timestamps={timestamps!r}: expected {', '.join(TIMESTAMPS)}")
+    return source_date_epoch() is None if timestamps is None else timestamps == "keep"
 
 
 def checked_elements(info: Elements | None) -> list[tuple[str, str]]:

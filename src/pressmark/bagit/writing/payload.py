@@ -206,6 +206,11 @@ class Sources(Payload):
     def _sizes(self) -> Iterator[tuple[bytes, int]]:
         return ((path, os.stat(source).st_size) for path, kind, source in self.entries() if kind == "file")
 
+    def space(self) -> int:
+        """Return the size of all files in bytes without the holes of sparse ones, which copies keep."""
+        files = (os.stat(source) for _path, kind, source in self.entries() if kind == "file")
+        return sum(min(file.st_size, getattr(file, "st_blocks", file.st_size) * 512) for file in files)
+
     def entries(self, order: Callable[[bytes], Any] | None = None) -> Iterator[tuple[bytes, str, bytes]]:
         """Yield path in the payload, kind and path of each file and directory; a directory precedes its content.
 

@@ -146,7 +146,7 @@ def create_elsewhere(
         def write(path: bytes) -> BagInfo:
             payload.examine(destination)
             free, needed = shutil.disk_usage(os.path.dirname(destination)).free, payload.preflight.bytes
-            if mode == "copy" and options.fetch_base is None and free < needed:
+            if mode == "copy" and options.fetch_base is None and free < needed and free < (needed := payload.space()):
                 raise BagError(destination, f"not enough disk space: {needed} bytes needed, {free} available")
             new = NewDirectory(path, payload, options, on_event)
             how: Any = {"threads": options.threads, "read": options.read, "links": options.links}

@@ -26,6 +26,7 @@ from pressmark.cli.bag.options import (
     parse_elements,
     parse_fetch_base,
     refuse_inside,
+    timestamps_option,
 )
 from pressmark.cli.common.console import CallError, Failure, Interrupted, problem_text
 from pressmark.cli.common.files import refuse_missing
@@ -198,6 +199,7 @@ def check_delimiter(context: click.Context, _parameter: click.Parameter, delimit
     help="The column of TABLE with the names of the bags. Default: the names of the sources.",
 )
 @click.option("--archive", type=click.Choice(ARCHIVES), help="With --table: create archives with this ending.")
+@timestamps_option("Times and permission bits in an archive:")
 @click.option(
     "--format",
     "format_name",
@@ -256,6 +258,7 @@ def create_command(
     column: str | None,
     name_column: str | None,
     archive: str | None,
+    timestamps: str | None,
     format_name: str | None,
     delimiter: str | None,
     as_json: bool,
@@ -308,6 +311,8 @@ def create_command(
         refuse_inside(ledger, sources[0])
     elif copy_mode is not None and archive_ending(destination) is not None:
         raise CallError("--copy-mode: not supported with an archive; choose a directory with -o, or omit --copy-mode")
+    if timestamps is not None and archive is None and archive_ending(destination or b"") is None:
+        raise CallError("--timestamps requires an archive; a bag in a directory keeps the times of the files")
     if table is not None:
         assert destination is not None  # a table of exclusions requires it
         if archive_ending(destination) is not None:
@@ -335,6 +340,7 @@ def create_command(
             exclude=globs,
             one_file_system=one_file_system,
             date=bagging_date(),
+            timestamps=timestamps,
             threads=threads,
             read=read,
         )
@@ -379,7 +385,7 @@ def create_command(
         elif fetch_base is not None:
             make = functools.partial(create_holey, given, destination, fetch_base, **elsewhere)
         elif archive_ending(destination) is not None:
-            make = functools.partial(create_archive, given, destination, **elsewhere)
+            make = functools.partial(create_archive, given, destination, timestamps=timestamps, **elsewhere)
         else:
             make = functools.partial(create, given, destination, copy_mode=copy_mode or "copy", **elsewhere)
         several = destination is None and len(sources) > 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.writing.options import TIMESTAMPS
 from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, problem_text
 from pressmark.cli.common.files import open_source
@@ -31,6 +32,7 @@ __all__ = [
     "parse_elements",
     "parse_fetch_base",
     "refuse_inside",
+    "timestamps_option",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -52,6 +54,16 @@ def parse_fetch_base(url: str) -> str:
         return base_url(url)
     except ValueError as error:
         raise CallError(f"--fetch-base {redacted_url(url)}: {error}") from None
+
+
+def timestamps_option(meaning: str) -> Callable[[Function], Function]:
+    """Add ``--timestamps``."""
+    return click.option(
+        "--timestamps",
+        type=click.Choice(TIMESTAMPS),
+        help=f"{meaning} those of the files (keep), or the same for all copies of a bag: the time of Bagging-Date, and"
+        " 644 and 755 (bagging-date). Default: keep, or bagging-date if SOURCE_DATE_EPOCH is set.",
+    )
 
 
 def refuse_inside(ledger: str | None, directory: bytes) -> None:

@@ -16,7 +16,7 @@ from pressmark.bagit.archive.unpack import unpack_bag
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import BagReport
 from pressmark.buckets.address import find_key, is_address
-from pressmark.cli.bag.options import BAG, STAGES, Listener
+from pressmark.cli.bag.options import BAG, STAGES, Listener, timestamps_option
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
@@ -46,9 +46,10 @@ prints JSON instead. A bag with errors is not packed. Files that fetch.txt lists
 """
 
 PACK_EPILOG = """\
-The same bag becomes the same bytes: members are sorted, have fixed owners and modes, and the time of Bagging-Date, or
-of the environment variable SOURCE_DATE_EPOCH. Symbolic links in the bag are packed as the files they point to. .tar.zst
-requires zstandard: pip install 'pressmark[zstd]'.
+Files and directories keep their modification times, in whole seconds, and their permission bits, without setuid, setgid
+and sticky. Owners are not kept. The same bag becomes the same bytes. So do copies of it with other times, if the option
+--timestamps bagging-date or the environment variable SOURCE_DATE_EPOCH sets one time for all. Symbolic links in the bag
+are packed as the files they point to. .tar.zst requires zstandard: pip install 'pressmark[zstd]'.
 
 FILE appears when it is complete and on the disk. An interrupted run leaves nothing under this name. FILE may be an
 address in object storage: it is sent in parts while it is packed, and after an interruption, the same command sends
@@ -77,8 +78,10 @@ The bag appears when it is complete, valid and on the disk. An interrupted run l
 
 FILE is untrusted input: members are written inside the bag only, archives that expand beyond a limit are refused, and
 symbolic links must stay in the bag. Sparse files in tar, and members of zip that are neither stored nor deflated, are
-not supported. Modes, owners and times of members are not restored. .tar.zst requires zstandard: pip install
-'pressmark[zstd]'.
+not supported. .tar.zst requires zstandard: pip install 'pressmark[zstd]'.
+
+Files and directories get the modification times and permission bits in FILE, as far as the umask allows, but never
+setuid, setgid and sticky. You can read every file, and change every directory. Owners are not restored.
 
 Exit status: 0 success, 1 the bag or FILE is invalid, or reading or writing failed, 2 usage error (nothing was done),
 130 interrupted.
@@ -145,17 +148,22 @@ def _archive_size(path: bytes) -> int | None:
     type=PATH_OR_ADDRESS,
     help="Write the archive to FILE, which must not exist. Default: BAG.tar.",
 )
+@timestamps_option("Times and permission bits in the archive:")
 @bucket_options
 @_run_options
-def pack_command(bag: bytes, file: bytes | None, as_json: bool, threads: int | None, progress: bool | None) -> int:
+def pack_command(
+    bag: bytes, file: bytes | None, timestamps: str | None, as_json: bool, threads: int | None, progress: bool | None
+) -> int:
     """Pack a bag into an archive."""
     refuse_missing([bag], directories=True)
     destination = os.path.normpath(bag) + b".tar" if file is None else file
     if file is None and os.path.basename(os.path.normpath(bag)) in (b".", b".."):
         destination = os.path.abspath(bag) + b".tar"
-    return _make(
-        lambda listener: pack_bag(bag, destination, threads, listener), destination, "packed", as_json, progress
-    )
+
+    def run(listener: Listener) -> BagReport:
+        return pack_bag(bag, destination, timestamps, threads, listener)
+
+    return _make(run, destination, "packed", as_json, progress)
 
 
 @click.command(

@@ -93,6 +93,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Requires("--fetch-base", "-o", "specify a new directory"),
         Excludes("--fetch-base", "--copy-mode", "nothing is copied"),
         Requires("--copy-mode", "-o", "without -o, nothing is copied"),
+        Requires("--timestamps", "-o", "without -o, the files are moved as they are"),
         Excludes("-o", "--ledger", "copying reads all files"),
         Requires("--delete-excluded", "--exclude --exclude-junk"),
         Excludes("-o", "--delete-excluded", "SOURCE is not changed"),

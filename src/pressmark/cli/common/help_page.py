@@ -33,8 +33,8 @@ HEADINGS = {
     " delete-tag-files nested improper one-file-system",
     "Digests and checks": "algorithm level digests digests-from profile lenient verify verify-again check-space",
     "Content and metadata": "add-algorithm drop-algorithm info info-file remove-info tag-file accept rewrite"
-    " metadata-only add remove rename no-dedup replace copy-mode content-class move drop-empty-directories message"
-    " created user user-address",
+    " metadata-only add remove rename no-dedup replace copy-mode content-class timestamps move drop-empty-directories"
+    " message created user user-address",
     "Measurement": "files-per-object versions directory-limit probe",
     "Download": "fetch-base fetch manifest header-from netrc allow-http allow-host allow-private allow-bucket"
     " certificates maximum timeout retries",

@@ -14,6 +14,8 @@
 extern int renameat2(int, const char *, int, const char *, unsigned) __attribute__((weak));
 #endif
 
+#define PM_HOLE ((int64_t)64 << 10) /* bytes of zeros that a copy of a sparse file does not write */
+
 int pm_rename_new(const char *old, const char *path)
 {
 #ifdef __linux__
@@ -69,7 +71,7 @@ int pm_copy_open(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
-int pm_copy_write(int file, const uint8_t *data, int64_t size)
+static int pm_write_all(int file, const uint8_t *data, int64_t size)
 {
     while (size > 0) {
         const ssize_t put = write(file, data, (size_t)size);
@@ -81,11 +83,33 @@ int pm_copy_write(int file, const uint8_t *data, int64_t size)
     return 0;
 }
 
+/* Whether a file has holes, or blocks that the file system compresses. */
+static int pm_is_sparse(const struct stat *status)
+{
+    return status->st_size >= PM_HOLE && (int64_t)status->st_blocks * 512 < status->st_size;
+}
+
+int pm_copy_write(int file, const struct stat *like, const uint8_t *data, int64_t size)
+{
+    int error = 0;
+    if (!pm_is_sparse(like)) return pm_write_all(file, data, size);
+    while (size > 0 && !error) {
+        const int64_t piece = size < PM_HOLE ? size : PM_HOLE;
+        if (data[0] || memcmp(data, data + 1, (size_t)piece - 1)) error = pm_write_all(file, data, piece);
+        else if (lseek(file, piece, SEEK_CUR) < 0) error = errno;
+        data += piece;
+        size -= piece;
+    }
+    return error;
+}
+
 int pm_copy_close(int file, const struct stat *like)
 {
     const struct timespec times[2] = {PM_ATIME(*like), PM_MTIME(*like)};
     int error = 0;
-    if (fchmod(file, like->st_mode & 0777) && errno != EPERM && errno != EACCES) error = errno;
+    /* A hole at the end. */
+    if (pm_is_sparse(like) && ftruncate(file, like->st_size)) error = errno;
+    if (!error && fchmod(file, like->st_mode & 0777) && errno != EPERM && errno != EACCES) error = errno;
     if (!error && futimens(file, times) && errno != EPERM && errno != EACCES) error = errno;
     if (close(file) && !error) error = errno;
     return error;
@@ -95,7 +119,7 @@ int pm_small_write_like(const char *path, const struct stat *like, const uint8_t
 {
     const int file = pm_copy_open(path);
     if (file < 0) return errno;
-    const int error = pm_copy_write(file, data, size);
+    const int error = pm_copy_write(file, like, data, size);
     const int closing = error ? (close(file), 0) : pm_copy_close(file, like);
     return error ? error : closing;
 }
@@ -105,7 +129,7 @@ int pm_small_new(const char *path, const uint8_t *data, int64_t size)
     int file, error;
     file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) return errno;
-    error = pm_copy_write(file, data, size);
+    error = pm_write_all(file, data, size);
     if (close(file) && !error) error = errno;
     return error;
 }

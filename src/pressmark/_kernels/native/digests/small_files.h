@@ -33,9 +33,10 @@ int pm_small_read_file(int file, const struct stat *before, uint8_t *data, pm_sm
 #endif
 /* Writes a new file with the permission bits and times of another, if the file system supports them. Returns 0 or errno. */
 int pm_small_write_like(const char *path, const pm_small_status *like, const uint8_t *data, int64_t size);
-/* The same in steps, for a file of any size. The first returns a descriptor, or -1; the last closes it, also if it fails. */
+/* The same in steps, for a file of any size. The first returns a descriptor, or -1; the last closes it, also if it fails.
+ * The holes of a sparse file stay holes. */
 int pm_copy_open(const char *path);
-int pm_copy_write(int file, const uint8_t *data, int64_t size);
+int pm_copy_write(int file, const pm_small_status *like, const uint8_t *data, int64_t size);
 int pm_copy_close(int file, const pm_small_status *like);
 /* Writes a new file. Returns 0 or errno. */
 int pm_small_new(const char *path, const uint8_t *data, int64_t size);

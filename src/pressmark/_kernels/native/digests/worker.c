@@ -179,7 +179,7 @@ static int pm_worker_write(pm_lane *lane)
 {
     if (lane->target < 0 && (lane->target = pm_copy_open(lane->file.target)) < 0)
         return errno;
-    return pm_copy_write(lane->target, lane->buffer, (int64_t)lane->filled);
+    return pm_copy_write(lane->target, &lane->before, lane->buffer, (int64_t)lane->filled);
 }
 
 /* Reads at most `read_size` bytes of a file, or of a part of the source. */
