@@ -38,6 +38,8 @@ from pressmark.errors import BagError
 from support.disk_faults import DiskFault
 
 DAY = datetime.date(2026, 11, 21)
+# Each run makes its files anew, at another time.
+SAME = {"timestamps": "bagging-date"}
 
 
 def make_source(folder: Path) -> None:
@@ -165,16 +167,17 @@ def updated(folder: Path) -> object:
 
 
 def archived(folder: Path) -> object:
-    return create_archive(folder / "s", folder / "t.tar.gz", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
+    how: dict[str, Any] = {"info": {"X": "y"}, "tag_files": [folder / "note"], "date": DAY, **SAME}
+    return create_archive(folder / "s", folder / "t.tar.gz", **how)
 
 
 def packed(folder: Path) -> object:
-    return pack(folder / "s", folder / "t.zip")
+    return pack(folder / "s", folder / "t.zip", **SAME)
 
 
 def make_archive(folder: Path) -> None:
     make_old_bag(folder)
-    pack(folder / "s", folder / "t.tar")
+    pack(folder / "s", folder / "t.tar", **SAME)
 
 
 def unpacked(folder: Path) -> object:
