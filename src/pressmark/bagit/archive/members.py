@@ -66,8 +66,8 @@ class Member:
     :ivar target: for a symbolic link, its path; for a hard link, the name of the other member
     :ivar offset: offset of the content in the archive, if it is stored there as it is; otherwise -1
     :ivar crc: the CRC-32 of the content at ``offset``, which the reader of the content has to verify
-    :ivar mode: of a file or directory; only its permission bits count
-    :ivar mtime_ns: modification time of a file or directory, in nanoseconds since 1970
+    :ivar facts: returns the mode of a file or directory, of which only the permission bits count, and its modification
+        time in nanoseconds since 1970
     """
 
     name: bytes
@@ -77,8 +77,7 @@ class Member:
     target: bytes = b""
     offset: int = -1
     crc: int | None = None
-    mode: int = 0
-    mtime_ns: int = 0
+    facts: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
 
 class ReadableFile(Protocol):

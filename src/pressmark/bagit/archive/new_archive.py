@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
@@ -120,7 +119,7 @@ class NewArchive:
         """Return time and permission bits of a member; ``mode`` are those without a file."""
         if status is None or not self._keeps_times:
             return self._time, mode
-        return bounded_time(status.st_mtime_ns) // 10**9, stat.S_IMODE(status.st_mode) & KEPT_BITS
+        return bounded_time(status.st_mtime_ns) // 10**9, status.st_mode & KEPT_BITS
 
     def close(self) -> None:
         """Write the end of the archive."""

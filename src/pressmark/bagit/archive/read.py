@@ -207,8 +207,9 @@ class Members:
             if member.kind == "directory":
                 if self._into is not None:
                     self._make_directory(name)
-                facts = member.mode & KEPT_BITS | _ENTER, *divmod(bounded_time(member.mtime_ns), 10**9)
-                return self._table.add(name, "directory", value=_FACTS.pack(*facts))
+                mode, mtime_ns = member.facts()
+                facts = _FACTS.pack(mode & KEPT_BITS | _ENTER, *divmod(bounded_time(mtime_ns), 10**9))
+                return self._table.add(name, "directory", value=facts)
             if self._into is not None:
                 self._make_directory(name.rpartition(b"/")[0])
             if member.kind == "file":
@@ -255,10 +256,11 @@ class Members:
 
     def _blocks(self, name: bytes, member: Member) -> Iterator[bytes]:
         """Yield the content of a file, and write it with its time and permission bits."""
-        place, descriptor = b"", -1
+        place, descriptor, mtime_ns = b"", -1, 0
         if self._into is not None:
+            mode, mtime_ns = member.facts()
             place = self._place(name)
-            descriptor = os.open(place, NEW, member.mode & KEPT_BITS | _READ)
+            descriptor = os.open(place, NEW, mode & KEPT_BITS | _READ)
         try:
             for block in member.blocks():
                 yield block
@@ -268,7 +270,7 @@ class Members:
                 self._bytes += len(block)
                 self._report_if_due()
             if descriptor >= 0:
-                mtime_ns = bounded_time(member.mtime_ns)
+                mtime_ns = bounded_time(mtime_ns)
                 set_times(descriptor if BY_DESCRIPTOR else place, mtime_ns, mtime_ns)
         finally:
             if descriptor >= 0:

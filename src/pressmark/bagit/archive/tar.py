@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from pressmark.bagit.archive.decompression import Stream
@@ -89,15 +90,14 @@ class _Header(NamedTuple):
     """A header block.
 
     :ivar size: size of the content that follows, in bytes
-    :ivar mtime: in seconds since 1970
+    :ivar block: the whole header
     """
 
     name: bytes
     size: int
     type: bytes
     target: bytes
-    mode: int
-    mtime: int
+    block: bytes
 
 
 class TarReader:
@@ -171,8 +171,7 @@ class TarReader:
             self._check_numbers(name, block)
         if magic[:6] == b"ustar\0" and (prefix := _text(block[345:500])):
             name = prefix + b"/" + name
-        size, target = self._size(block[124:136]), _text(block[157:257])
-        return _Header(name, size, kind, target, _number(block[100:108]), _number(block[136:148]))
+        return _Header(name, self._size(block[124:136]), kind, _text(block[157:257]), block)
 
     def _check_numbers(self, name: bytes, block: bytes) -> None:
         for what, place in _NUMBERS.items():
@@ -265,11 +264,12 @@ class TarReader:
         if size and kind != "file":
             self._file.damaged(f"{quoted(name)} is not a file, but has a size")
         self._left, self._padding = size, -size % RECORD
-        facts = header.mode, _nanoseconds(records[b"mtime"]) if b"mtime" in records else header.mtime * 10**9
+        facts = partial(_facts, header.block, records.get(b"mtime"))
         if kind != "file":
-            return Member(name, kind, 0, lambda: iter(()), target, -1, None, *facts)
+            return Member(name, kind, 0, lambda: iter(()), target, facts=facts)
         is_read_later = self.seekable and self._file.is_local
-        return Member(name, kind, size, self._blocks, b"", self._file.position if is_read_later else -1, None, *facts)
+        offset = self._file.position if is_read_later else -1
+        return Member(name, kind, size, self._blocks, offset=offset, facts=facts)
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield the content of the member."""
@@ -314,8 +314,14 @@ def _number(field: bytes) -> int:
     return int(field.strip(b" \0") or b"0", 8)
 
 
-def _nanoseconds(time: bytes) -> int:
-    """Return a time of a pax record, which is well-formed."""
+def _facts(block: bytes, time: bytes | None) -> tuple[int, int]:
+    """Return the mode of a header, and its modification time in nanoseconds.
+
+    :param time: that of a pax record, which is well-formed
+    """
+    mode = _number(block[100:108])
+    if time is None:
+        return mode, _number(block[136:148]) * 10**9
     seconds, _, fraction = time.partition(b".")
     rest = int(fraction[:9].ljust(9, b"0"))
-    return int(seconds) * 10**9 + (-rest if time.startswith(b"-") else rest)
+    return mode, int(seconds) * 10**9 + (-rest if time.startswith(b"-") else rest)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -71,7 +72,7 @@ class _MemberRecord(NamedTuple):
     """A member in the central directory.
 
     :ivar kind: bits of its mode
-    :ivar facts: its permission bits, and its modification time in nanoseconds since 1970
+    :ivar facts: as of a :class:`Member`
     """
 
     raw_name: bytes
@@ -84,7 +85,7 @@ class _MemberRecord(NamedTuple):
     size: int
     kind: int
     offset: int
-    facts: tuple[int, int]
+    facts: Callable[[], tuple[int, int]]
 
 
 class ZipReader:
@@ -151,13 +152,13 @@ class ZipReader:
                 self._file.damaged("target of a symbolic link too long")
             return Member(entry.name, kind, 0, lambda: iter(()), b"".join(self._blocks(entry, begin)))
         if kind != "file":
-            return Member(entry.name, kind, 0, lambda: iter(()), b"", -1, None, *entry.facts)
+            return Member(entry.name, kind, 0, lambda: iter(()), facts=entry.facts)
         if entry.method == _STORED and entry.packed != entry.size:
             self._file.damaged("length of a member differs from the central directory")
         where: tuple[int, int | None] = -1, None
         if entry.method == _STORED and _READS_ANYWHERE and self._file.is_local:
             where = begin, entry.crc
-        return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin), b"", *where, *entry.facts)
+        return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin), b"", *where, entry.facts)
 
     def names(self) -> Iterator[bytes]:
         """Yield the names of all members; their local headers are not read."""
@@ -262,7 +263,8 @@ class ZipReader:
         self._check_type(name, system, attributes, kind)
         self._check_extra_type(name, kind, extras)
         mode = attributes >> 16 & 0o777 if system in _UNIX_LIKE else 0
-        facts = mode or (0o777 if name.endswith(b"/") else 0o666), _modified(clock, date, extras)
+        mode = mode or (0o777 if name.endswith(b"/") else 0o666)
+        facts = partial(_facts, mode, clock, date, extras)
         return _MemberRecord(raw_name, name, system, flags, method, crc, packed, size, kind, offset, facts)
 
     def _check_type(self, name: bytes, system: int, attributes: int, mode: int) -> None:
@@ -432,16 +434,16 @@ class ZipReader:
             self._file.damaged("damaged content of a member")
 
 
-def _modified(clock: int, date: int, extras: dict[int, bytes]) -> int:
-    """Return the modification time of a member, in nanoseconds since 1970.
+def _facts(mode: int, clock: int, date: int, extras: dict[int, bytes]) -> tuple[int, int]:
+    """Return the mode of a member, and its modification time in nanoseconds since 1970.
 
     :param clock: its time of MS-DOS, local and in steps of two seconds
     :param date: its date of MS-DOS
     """
     utc, ntfs = extras.get(_EXTRA_UTC, b""), extras.get(_EXTRA_NTFS, b"")
     if len(utc) >= 5 and utc[0] & 1:
-        return int.from_bytes(utc[1:5], "little", signed=True) * 10**9
+        return mode, int.from_bytes(utc[1:5], "little", signed=True) * 10**9
     if ntfs[4:8] == _NTFS_TIMES:
-        return int.from_bytes(ntfs[8:16], "little") * 100 + _NTFS_EPOCH
+        return mode, int.from_bytes(ntfs[8:16], "little") * 100 + _NTFS_EPOCH
     day = 1980 + (date >> 9), max(1, date >> 5 & 15), max(1, date & 31)  # those who know no time write 0
-    return int(time.mktime((*day, clock >> 11, clock >> 5 & 63, clock % 32 * 2, 0, 0, -1))) * 10**9
+    return mode, int(time.mktime((*day, clock >> 11, clock >> 5 & 63, clock % 32 * 2, 0, 0, -1))) * 10**9
