@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def files(tmp_path: Path) -> Path:
     for number in range(40):
         (folder / f"{number:02} ü+&.txt").write_bytes(b"%d\n" % number)
     (folder / "large").write_bytes(random.Random(3).randbytes((20 << 20) + 7))
+    (folder / "large").chmod(0o640)
+    os.utime(folder / "large", (1_000_000_000, 1_000_000_000))
     return folder
 
 
@@ -53,6 +56,8 @@ def test_on_a_server(s3: S3Bucket, files: Path, tmp_path: Path, monkeypatch: pyt
     assert not list(s3.uploads(b""))
     unpacked = bagit.unpack(f"{s3.url}/shelf/packed.zip", tmp_path / "unpacked")
     assert unpacked.is_valid()
+    kept = Path(unpacked.path) / "data" / "large"
+    assert (kept.stat().st_mtime, kept.stat().st_mode & 0o777) == (1_000_000_000, 0o640)
     folder = BagFolder(f"{s3.url}/shelf")
     assert sorted(str(one.id) for one in folder.objects()) == ["packed", "packed", "packed", "tree"]
     assert folder.get("tree").read_bytes("39 ü+&.txt") == b"39\n"

@@ -72,15 +72,6 @@ def seconds(path: Path) -> int:
     return path.stat().st_mtime_ns // 10**9
 
 
-def in_zip_files(kept: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    """Return facts as a zip file keeps them: after 2038, local times in steps of two seconds."""
-
-    def shown(second: int) -> int:
-        return second if second < 1 << 31 else int(time.mktime((*time.gmtime(second // 2 * 2)[:6], 0, 0, -1)))
-
-    return {name: (mode, shown(second)) for name, (mode, second) in kept.items()}
-
-
 def packed(source: Path, file: Path) -> None:
     """Create a bag in a directory, and pack it."""
     pack(create(source, file.parent / "bag"), file)
@@ -95,7 +86,7 @@ def test_times_and_permission_bits_are_kept(
     archive = tmp_path / f"a.{ending}"
     write(source, archive)
     unpack(archive, tmp_path / "new")
-    assert facts(tmp_path / "new" / "data") == (in_zip_files(FACTS) if ending == "zip" else FACTS)
+    assert facts(tmp_path / "new" / "data") == FACTS
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -315,9 +306,9 @@ def test_permission_bits_of_zip_files(tmp_path: Path) -> None:
         assert facts(tmp_path / f"new{number}" / "data")["a"][0] == expected
 
 
-@pytest.mark.parametrize("far", [-3_000_000_000, 3_000_000_000, 9_000_000_000, 300_000_000_000])
-def test_times_that_zip_files_cannot_have(tmp_path: Path, far: int) -> None:
-    """They are bounded, and never an error."""
+@pytest.mark.parametrize("far", [-3_000_000_000, -1, 1 << 31, 9_000_000_000])
+def test_times_that_many_programs_do_not_read_in_zip_files(tmp_path: Path, far: int) -> None:
+    """Other programs get the nearest one; the exact time is in a field of Windows."""
     bag = Sketch(info=None).write(tmp_path / "bag")
     os.utime(bag / "data" / "a.txt", (far, far))
     if seconds(bag / "data" / "a.txt") != far:
@@ -326,9 +317,10 @@ def test_times_that_zip_files_cannot_have(tmp_path: Path, far: int) -> None:
         member = found.getinfo("a/data/a.txt")
         first, last = (1980, 1, 1, 0, 0, 0), (2107, 12, 31, 23, 59, 58)
         assert member.date_time == max(first, min(last, time.gmtime(far // 2 * 2)[:6]))
-    unpack(tmp_path / "a.zip", tmp_path / "new")
-    with tarfile.open(pack(bag, tmp_path / "a.tar")) as tar:
-        assert tar.getmember("a/data/a.txt").mtime == min(far, LAST)
+    pack(bag, tmp_path / "a.tar")
+    for ending in ("zip", "tar"):
+        unpack(tmp_path / f"a.{ending}", tmp_path / ending)
+        assert seconds(tmp_path / ending / "data" / "a.txt") == far
 
 
 def test_a_bad_bag_leaves_nothing(tmp_path: Path) -> None:

@@ -53,10 +53,10 @@ def pack(
     fetch.txt lists and that are not downloaded yet is. An interrupted call leaves nothing at ``file``.
 
     Each file and directory has its modification time, in whole seconds, and its permission bits, without setuid, setgid
-    and sticky. Zip files have times from 1901 to 2107. All members belong to user and group 0, and are sorted: the same
-    bag becomes the same bytes, with the same versions of Pressmark and of the compression libraries. The single
-    top-level directory has the name of the file without its ending. Symbolic links in the bag are packed as the files
-    they point to.
+    and sticky. In zip files, some programs show only times from 1980 to 2107. All members belong to user and group 0,
+    and are sorted: the same bag becomes the same bytes, with the same versions of Pressmark and of the compression
+    libraries. The single top-level directory has the name of the file without its ending. Symbolic links in the bag are
+    packed as the files they point to.
 
     :param file: its ending determines the format: .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip; default: the path of
         the bag with .tar. The file must not exist; the directory above it must exist. The address of a key, such as

@@ -24,11 +24,12 @@ from pressmark.threads import Threads
 __all__ = ["ArchiveWriter", "GzipOutput", "NullWriter", "Output", "PlainOutput", "TarWriter", "ZipWriter", "ZstdOutput"]
 
 _LARGE = 8**11  # sizes and times from here on need an extended header
-# The first and last time that each member of a zip file has: years 1980 to 2107.
+# The first and last time of MS-DOS, which each member of a zip file has: years 1980 to 2107.
 _ZIP_TIMES = 315_532_800, 4_354_819_198
-# The extra field with the time in UTC, as Info-ZIP writes it: number, size, flag of the modification time, and seconds.
-_UTC_TIME = Struct("<2HBl")
-_UTC_TIMES = range(-1 << 31, 1 << 31)
+# Extra fields with times in UTC: that of Info-ZIP in seconds, on whose sign programs disagree, and that of Windows in
+# units of 100 nanoseconds since 1601.
+_UTC_TIME, _UTC_TIMES = Struct("<2HBL"), range(1 << 31)
+_NTFS_TIME, _NTFS_EPOCH = Struct("<2HL2H3Q"), -11_644_473_600
 # Deflate finds repetitions at this distance: the dictionary of a block is the end of the block before.
 WINDOW = 32 << 10  # bytes
 BLOCK = 512 << 10  # bytes
@@ -169,6 +170,9 @@ class ZipWriter:
         member = zipfile.ZipInfo(path.decode(), gmtime(max(first, min(last, time)))[:6])
         if time in _UTC_TIMES:
             member.extra = _UTC_TIME.pack(0x5455, 5, 1, time)
+        else:
+            ticks = (time - _NTFS_EPOCH) * 10**7
+            member.extra = _NTFS_TIME.pack(0x000A, 32, 0, 1, 24, ticks, ticks, ticks)
         member.create_system = 3  # Unix, on every system
         member.external_attr = mode << 16
         return member
