@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import shutil
 import stat
@@ -11,10 +12,11 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pressmark.bagit import create, create_archive, pack, unpack
+from pressmark.bagit import create, create_archive, create_from_table, pack, unpack
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.errors import BagError
 from support.implementations import Implementation
@@ -329,3 +331,14 @@ def test_a_bad_bag_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BagError):
         unpack(tar_with(tmp_path, *members), tmp_path / "new")
     assert os.listdir(tmp_path) == ["bag.tar"]
+
+
+def test_from_a_table(source: Path, tmp_path: Path) -> None:
+    """The archives of a table have the times of their files, or one time for all."""
+    (tmp_path / "items.csv").write_text(f"path\n{source}\n")
+    for timestamps, expected in (("keep", 1_000_000_000), ("bagging-date", DAY)):
+        day = datetime.date(2026, 9, 22)
+        how: dict[str, Any] = {"archive": "tar", "date": day, "timestamps": timestamps}
+        (made,) = create_from_table(tmp_path / "items.csv", tmp_path / timestamps, **how)
+        with tarfile.open(made.path) as tar:
+            assert tar.getmember("source/data/run.sh").mtime == expected
