@@ -170,6 +170,17 @@ def test_in_a_bucket(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert facts(tmp_path / "new" / "data") == FACTS
 
 
+def test_from_a_table(source: Path, tmp_path: Path) -> None:
+    """The archives of a table have the times of their files, or one time for all."""
+    (tmp_path / "items.csv").write_text(f"path\n{source}\n")
+    for timestamps, expected in (("keep", 1_000_000_000), ("bagging-date", DAY)):
+        day = datetime.date(2026, 9, 22)
+        how: dict[str, Any] = {"archive": "tar", "date": day, "timestamps": timestamps}
+        (made,) = create_from_table(tmp_path / "items.csv", tmp_path / timestamps, **how)
+        with tarfile.open(made.path) as tar:
+            assert tar.getmember("source/data/run.sh").mtime == expected
+
+
 # --- archives of others -----------------------------------------------------------------------------------------------
 
 PAYLOAD = {b"bag/data/a": b"alpha", b"bag/data/d/b": b"beta"}
@@ -331,14 +342,3 @@ def test_a_bad_bag_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BagError):
         unpack(tar_with(tmp_path, *members), tmp_path / "new")
     assert os.listdir(tmp_path) == ["bag.tar"]
-
-
-def test_from_a_table(source: Path, tmp_path: Path) -> None:
-    """The archives of a table have the times of their files, or one time for all."""
-    (tmp_path / "items.csv").write_text(f"path\n{source}\n")
-    for timestamps, expected in (("keep", 1_000_000_000), ("bagging-date", DAY)):
-        day = datetime.date(2026, 9, 22)
-        how: dict[str, Any] = {"archive": "tar", "date": day, "timestamps": timestamps}
-        (made,) = create_from_table(tmp_path / "items.csv", tmp_path / timestamps, **how)
-        with tarfile.open(made.path) as tar:
-            assert tar.getmember("source/data/run.sh").mtime == expected
