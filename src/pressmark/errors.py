@@ -357,7 +357,7 @@ class ManifestError(FixityError, ValueError):
     """A manifest of digests that is malformed.
 
     :ivar source: name of the manifest
-    :ivar line: number of the malformed line, from 1
+    :ivar line: number of the malformed line, from 1; 0 for the whole manifest
     :ivar reason: the reason, on one line
     """
 
@@ -370,7 +370,8 @@ class ManifestError(FixityError, ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.source}:{self.line}: {self.reason}"
+        where = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{where}: {self.reason}"
 
 
 class LedgerError(FixityError):

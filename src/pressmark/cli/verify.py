@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections import Counter
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
 from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError, Failure, one_line
-from pressmark.cli.common.files import open_source, refuse_missing
+from pressmark.cli.common.files import open_sink, open_source, refuse_missing, refuse_unwritable
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import (
     ONE_FILE_SYSTEM,
@@ -34,9 +36,11 @@ from pressmark.cli.common.progress import format_bytes, format_count
 from pressmark.errors import quoted
 from pressmark.fixity import FORMATS, ManifestCheck, Verdict, check_manifest
 from pressmark.fixity.verification import MISSING, MISSPELLED, respelled
+from pressmark.fs.gzipped import packed
 
 if TYPE_CHECKING:
     from pressmark.fixity.bucket_files import DigestSource
+    from pressmark.fixity.matching.manifest_update import ManifestUpdate, UpdateCounts
 
 __all__ = ["verify_command"]
 
@@ -53,18 +57,15 @@ Examples:
 Each problem is a line on stdout: "changed", "missing", "unreadable", "new", "moved" or "duplicate", and the name of the
 file. Unprintable characters are escaped; --json prints names exactly. Without problems, nothing is printed to stdout.
 The last line on stderr counts the files; --quiet omits it if all are ok.
+"""
 
+DETAILS = """\
 For a coreutils manifest, -a specifies the algorithm. Without -a, it is the one in the name of MANIFEST (SHA256SUMS,
 manifest-md5.txt, scans.b3), or the usual one with digests of this length: md5, sha1, sha224, sha256, sha384 or sha512.
 If MANIFEST has several algorithms, -a selects the digests to verify. If MANIFEST is "-", the command reads standard
 input. An empty MANIFEST is an error, except with --root.
-"""
 
-EPILOG = """\
-\b
-More examples:
-  cd files && sha512sum * | pressmark verify - --json
-  pressmark verify SHA512SUMS --root s3://books/files --digests=stored
+The names that "pressmark hash PATH" writes begin with PATH; for such names, DIR is the directory in which it ran.
 
 In object storage, DIR is an address such as s3://bucket/prefix, and other keys below it are reported as new. Names in
 MANIFEST that are addresses themselves, as "pressmark hash s3://bucket/prefix" writes them, need no --root. A key is
@@ -76,6 +77,11 @@ Another new file with the content of a file in MANIFEST is "duplicate". Empty fi
 name, and are never duplicates. --read-new reads new files in any case, also if no file in MANIFEST is found. Missing
 and moved files are printed after the others in MANIFEST.
 
+--update: each moved, new or duplicate file gets a new line, in the format and the order of MANIFEST. All other lines
+stay: changed, unreadable and missing files keep theirs, and are reported again the next time. MANIFEST is replaced when
+the new one is complete. It must be a regular file, neither compressed nor UTF-16, and have digests of the same
+algorithms for all files. With --json, differences that the new MANIFEST resolves are warnings.
+
 --exclude: files in DIR with these names, and files in directories with these names, are not reported as new, but
 listed on stderr. Files in MANIFEST are verified in any case.
 
@@ -84,21 +90,38 @@ line: coreutils, BSD tags, or the JSON of "pressmark hash --format json". Lines 
 one space or TAB. MANIFEST may be compressed by gzip, start with a byte-order mark, and with one be UTF-16. Blank lines,
 comments (# or ;) and digests of algorithms other than those of -a are passed over; the last line counts them. Digests
 in base64, lists signed with PGP and other formats are refused.
-
-Exit status: 0 all files match MANIFEST (and with --root, no other files exist), 1 a file does not match or cannot be
-read, 2 usage error or malformed MANIFEST, 130 interrupted.
 """
 
+EPILOG = """\
+\b
+More examples:
+  cd files && sha512sum * | pressmark verify - --json
+  pressmark verify SHA512SUMS --root files --update
+  pressmark verify SHA512SUMS --root s3://books/files --digests=stored
 
-@click.command("verify", cls=Command, help=HELP, epilog=EPILOG, short_help="Check files against a manifest.")
+Exit status: 0 all files match MANIFEST (or with --update the new one), and with --root no other files exist, 1 a file
+does not match or cannot be read, 2 usage error or malformed MANIFEST, 130 interrupted.
+"""
+
+PAGE_OPTIONS = "--digests --threads --read --format --links --exclude-junk --endpoint --s3-profile --region"
+
+
+@click.command(
+    "verify",
+    cls=Command,
+    help=HELP,
+    details=DETAILS,
+    epilog=EPILOG,
+    page_options=PAGE_OPTIONS,
+    short_help="Check files against a manifest.",
+)
 @click.argument("manifest", metavar="MANIFEST", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--root",
     metavar="DIR",
     type=PATH_OR_ADDRESS,
-    help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. The names"
-    ' that "pressmark hash PATH" writes begin with PATH; for such names, DIR is the directory in which it ran.'
-    " Default: the current directory, without a search for new files.",
+    help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. Default: the"
+    " current directory, without a search for new files.",
 )
 @run_options
 @digests_option(
@@ -127,6 +150,21 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     help="Read new files, or do not, to find moved files and duplicates (default: if a file is missing, and without"
     " --ignore-missing).",
 )
+@click.option(
+    "--update",
+    "update_list",
+    is_flag=True,
+    help="Replace MANIFEST: record moved and new files. Other lines stay, also those of changed and missing files.",
+)
+@click.option("--drop-missing", is_flag=True, help="With --update, drop the lines of missing files.")
+@click.option(
+    "--output",
+    "-o",
+    "new_list",
+    metavar="OUTPUT",
+    type=click.Path(readable=False),
+    help="With --update, write to the file OUTPUT, not to MANIFEST.",
+)
 @exclude_options
 @ONE_FILE_SYSTEM
 @json_option("problem")
@@ -144,6 +182,9 @@ def verify_command(
     links: str,
     ignore_missing: bool,
     read_new: bool | None,
+    update_list: bool,
+    drop_missing: bool,
+    new_list: str | None,
     exclude: tuple[str, ...],
     exclude_junk: bool,
     one_file_system: bool,
@@ -157,7 +198,9 @@ def verify_command(
     if root is not None and not in_storage:
         refuse_missing([root], directories=True)
     globs = globs_to_exclude(exclude, exclude_junk)
+    target = (new_list or manifest) if update_list else None
     counts: Counter[str] = Counter()
+    written: UpdateCounts | None = None
     first_missing = ""
     with (
         open_source(manifest) as source,
@@ -178,14 +221,16 @@ def verify_command(
         leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
         with (
             open_ledger(ledger, used, [os.fsencode(manifest), root or b""]) as journal,
+            _updated(check, target, read_new, drop_missing) if target else nullcontext() as update,
             Output(
                 progress,
                 as_json=as_json,
+                go_on=update_list,
                 interrupted="interrupted" if in_storage else interruption_message(journal),
                 paths=None if in_storage else check.paths,
             ) as output,
         ):
-            leave_out.update(output_files())
+            leave_out.update(output_files(target))
             if journal is not None:
                 status = journal.status()
                 leave_out.add((status.st_dev, status.st_ino))
@@ -227,17 +272,18 @@ def verify_command(
                 one_file_system=one_file_system,
                 excluded=excluded,
                 digests=digests or "read",
-                read_new=False if read_new is None and ignore_missing else read_new,
+                read_new=update_list or (False if read_new is None and ignore_missing else read_new),
             ):
                 report_excluded()
                 report_doubt()
                 is_ignored = ignore_missing and verdict.state == "missing" and verdict.kind != MISSPELLED
                 counts["ignored" if is_ignored else verdict.state] += 1
                 first_missing = first_missing or (verdict.path if verdict.state in ("missing", "moved") else "")
+                is_resolved = update is not None and update.add(verdict)
                 if not verdict.ok and not is_ignored:
-                    output.errors += 1
+                    output.errors += not is_resolved
                     if as_json:
-                        output.record(_record(verdict))
+                        output.record(_record(verdict, "warning" if is_resolved else "error"))
                     else:
                         output.data(_line(verdict))
             report_excluded()
@@ -245,8 +291,12 @@ def verify_command(
             is_wrong = first_missing and not (counts["ok"] or counts["changed"] or counts["unreadable"])
             if is_wrong and (not counts["moved"] or check.fitting_root(first_missing) is not None):
                 # With --ignore-missing, a wrong directory must not be reported as verified.
-                output.errors += not (counts["missing"] or counts["moved"])
+                output.errors = max(output.errors, 1)
                 reporter.report(_wrong_root(check, first_missing, root))
+            elif target and update is not None and (update.has_changes or new_list):
+                output.flush()
+                with open_sink(target, source if new_list else None) as sink, packed(sink, sink.name) as file:
+                    written = update.write(file)
             summary = {state: counts[state] for state in ("ok", *STATES)}
             if ignore_missing:
                 summary["ignored"] = counts["ignored"]
@@ -254,17 +304,23 @@ def verify_command(
                 summary["excluded"] = reporter.excluded
             if check.passed_over:
                 summary["passed_over"] = check.passed_over
-            output.summary({**summary, **ledger_counts(journal)})
+            changes = {"update": written and written._asdict()} if update_list else {}
+            output.summary({**summary, **ledger_counts(journal), **changes})
     pieces = [f"{counts['ignored']:,} missing ignored"] if counts["ignored"] else []
     pieces += [f"{format_count(check.passed_over, 'line')} passed over"] if check.passed_over else []
     pieces += ledger_words(journal)
-    if output.errors:
+    if output.errors or any(counts[state] for state in STATES):
         found = [f"{counts[state]:,} {state}" for state in STATES if counts[state]]
         output.tell(", ".join([*found, f"{counts['ok']:,} ok", *pieces]))
     else:
         size = [] if journal else [format_bytes(reporter.done.bytes)]
         pieces += [f"{reporter.excluded:,} excluded"] if reporter.excluded else []
         output.tell(f"{check.name}: {', '.join([format_count(counts['ok'], 'file'), *size, *pieces])}: all ok")
+    if written is not None:
+        figures = ", ".join(f"{number:,} {what}" for what, number in written._asdict().items() if number)
+        output.tell(f"{target}: {'written' if new_list else 'updated'}: {figures}")
+    elif update_list:
+        output.tell(f"{target}: {'not written' if new_list else 'unchanged'}")
     return output.status
 
 
@@ -274,6 +330,21 @@ def _refuse_directory(manifest: str) -> None:
         raise CallError(f"{manifest}: a bag, not a manifest; run pressmark bag validate {manifest}")
     if os.path.isdir(manifest):
         raise CallError(f"{manifest}: a directory, not a manifest; specify the manifest, and the directory with --root")
+
+
+def _updated(check: ManifestCheck, target: str, read_new: bool | None, drop_missing: bool) -> ManifestUpdate:
+    """Return the update of a list; refuse one that is not safe, or that cannot be written to ``target``."""
+    from pressmark.fixity.matching.manifest_update import ManifestUpdate  # SQLite is only for updates
+
+    if read_new is False:
+        raise CallError("--no-read-new: not supported with --update, which adds new files; omit one of them")
+    if target == "-":
+        raise CallError("--update: MANIFEST and OUTPUT must be files, not -; specify files")
+    directory, name = os.path.split(check.path)
+    if re.fullmatch(r"(tag)?manifest-.+\.txt", name) and os.path.isfile(os.path.join(directory, "bagit.txt")):
+        raise CallError(f"{check.path}: manifest of a bag; run pressmark bag update {shlex.quote(directory or '.')}")
+    refuse_unwritable(target)
+    return ManifestUpdate(check, drop_missing=drop_missing)
 
 
 def _wrong_root(check: ManifestCheck, name: str, root: bytes | None) -> str:

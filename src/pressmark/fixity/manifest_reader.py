@@ -20,7 +20,7 @@ from pressmark.fixity.manifests import FORMATS
 from pressmark.fs.gzipped import MAGIC, GunzippedStream
 from pressmark.option_names import option
 
-__all__ = ["BY_LENGTH", "ManifestEntry", "ManifestReader", "read_manifest"]
+__all__ = ["BY_LENGTH", "ManifestEntry", "ManifestReader", "is_comment", "read_manifest"]
 
 # Ample: an escaped path of 4,096 bytes and 21 digests.
 MAX_LINE = 1 << 20  # 1 MiB
@@ -91,6 +91,7 @@ class ManifestReader:
     :ivar format: format of the list; :data:`None` before the first entry, unless it was given
     :ivar passed_over: number of comments, blank lines and entries of other algorithms so far
     :ivar is_guessed: whether only the length of its digests tells the algorithm
+    :ivar has_others: whether digests of algorithms that are not wanted were left out so far
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class ManifestReader:
         self.format = format
         self.passed_over = 0
         self.is_guessed = False
+        self.has_others = False
         self._source = source
         self._wanted = None if algorithms is None else algorithm_names(algorithms)
         self._with_others = with_others
@@ -114,8 +116,19 @@ class ManifestReader:
         self._algorithm: str | None = None  # by this length
         # The name begins after one character, as BSD programs write it; not known before the first line.
         self._one_space: bool | None = None
-        entries = self._consecutive(_Lines(file, source))
+        self._lines = _Lines(file, source)
+        entries = self._consecutive(self._lines)
         self._entries = entries if self._wanted is None else self._selected(entries, self._wanted)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the list is neither compressed nor UTF-16; known after the first entry, like :attr:`has_crlf`."""
+        return self._lines.is_plain
+
+    @property
+    def has_crlf(self) -> bool:
+        """Whether the lines end with CR LF."""
+        return self._lines.has_crlf
 
     def __iter__(self) -> Self:
         return self
@@ -128,6 +141,7 @@ class ManifestReader:
         other: tuple[int, str] | None = None  # line and algorithms of the first entry that is not wanted
         for entry in entries:
             digests = {name: digest for name, digest in entry.digests.items() if name in wanted}
+            self.has_others = self.has_others or len(digests) < len(entry.digests)
             if digests:
                 found = True
                 yield entry if len(digests) == len(entry.digests) else entry._replace(digests=digests)
@@ -146,7 +160,7 @@ class ManifestReader:
         """Yield the entries; consecutive lines with different digests of one file are one entry, which is read once."""
         held: ManifestEntry | None = None
         for number, line in lines:
-            if not line or line.isspace() or line[:1] in _COMMENTS:
+            if is_comment(line):
                 self.passed_over += 1
                 continue
             self.format = self.format or _format_of(line)
@@ -219,6 +233,8 @@ class _Lines:
         self._file = file
         self._source = source
         self._number = 0
+        self.is_plain = True
+        self.has_crlf = False
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         try:
@@ -236,6 +252,7 @@ class _Lines:
         rest = next(blocks, b"")
         # A name may end with a carriage return, as "Icon" of macOS does; then most lines do not.
         strips = 2 * rest.count(b"\r\n") > rest.count(b"\n") or (b"\n" not in rest and rest.endswith(b"\r"))
+        self.has_crlf = strips
         while rest:
             *lines, rest = rest.split(b"\n")
             if len(lines[0] if lines else rest) > MAX_LINE:  # others are shorter than a block
@@ -254,6 +271,7 @@ class _Lines:
     def _decoded(self) -> Iterator[bytes]:
         """Yield the text in blocks, decompressed and in UTF-8, without byte-order mark."""
         head, read = _first(self._file.read)
+        self.is_plain = not head.startswith((MAGIC, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         if head.startswith(MAGIC):
             head, read = _first(GunzippedStream(_Joined(head, read), self._source).read)
         if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
@@ -292,6 +310,11 @@ def _first(read: Any) -> tuple[bytes, Any]:
     while len(head) < BLOCK and (block := read(BLOCK)):  # a pipe returns what it has
         head += block
     return head, read
+
+
+def is_comment(line: bytes) -> bool:
+    """Return whether a line of a list is blank or a comment."""
+    return not line or line.isspace() or line[:1] in _COMMENTS
 
 
 def _of_length(names: Sequence[str], length: int) -> list[str]:

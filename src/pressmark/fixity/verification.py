@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import groupby
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from pressmark.buckets.address import is_address
 from pressmark.errors import quoted, short_digest
@@ -53,6 +53,7 @@ class Verdict(NamedTuple):
     :ivar size: bytes read
     :ivar same_as: path of a moved file relative to the root; for a duplicate, the name of the other file
     :ivar outcome: for a moved file, and a new file that was read: its path relative to the root, with all digests
+    :ivar line: number of its first line in the manifest, from 1; 0 for a new file
     """
 
     path: str
@@ -65,6 +66,7 @@ class Verdict(NamedTuple):
     size: int | None = None
     same_as: str | None = None
     outcome: Outcome | None = None
+    line: int = 0
 
     @property
     def ok(self) -> bool:
@@ -240,6 +242,8 @@ class ManifestCheck:
     """A list of checksums that was parsed, and the files that it is for: see :func:`check_manifest`.
 
     :ivar name: name of the list
+    :ivar path: its path
+    :ivar root: directory that names are relative to; :data:`None` for the current directory
     :ivar algorithms: the different sets of algorithms of its files, each of official names; none if it is empty
     :ivar files: number of files to verify
     :ivar passed_over: number of comments, blank lines and entries of other algorithms
@@ -258,12 +262,12 @@ class ManifestCheck:
         format: str | None,
     ) -> None:
         self.name = name
-        self._path = path
+        self.path = path
         self._file = file
         self._begin = file.tell()
-        self._root = None if root is None else os.fsencode(root)
+        self.root = None if root is None else os.fsencode(root)
         self._given = algorithms, format
-        entries = self._entries()
+        entries = iter(self)
         found = Counter(tuple(entry.digests) for entry in entries)
         found.pop((), None)
         self.files: int = found.total()
@@ -275,22 +279,23 @@ class ManifestCheck:
             ((used,),) = self.algorithms
             self.other_algorithms = tuple(one for one in algorithms_of_size(ALGORITHMS[used].size) if one != used)
 
-    def __iter__(self) -> Iterator[ManifestEntry]:
+    def __iter__(self) -> ManifestReader:
         """Yield the entries of the list."""
-        return self._entries()
-
-    def _entries(self) -> ManifestReader:
         self._file.seek(self._begin)
-        return ManifestReader(self._file, self.name, *self._given, with_others=True)
+        return self.parse(self._file)
+
+    def parse(self, file: Any) -> ManifestReader:
+        """Yield the entries of another stream, which is read like the list."""
+        return ManifestReader(file, self.name, *self._given, with_others=True)
 
     def paths(self) -> Iterator[str]:
         """Yield the paths of the files, from another reading of the list: a thread may use it meanwhile.
 
         :raises OSError: the list is not a file that can be opened again
         """
-        with open(self._path, "rb") as file:
+        with open(self.path, "rb") as file:
             for entry in ManifestReader(file, self.name, *self._given):
-                yield os.path.join(os.fsdecode(self._root or b""), entry.path)
+                yield os.path.join(os.fsdecode(self.root or b""), entry.path)
 
     def verify(
         self,
@@ -320,7 +325,7 @@ class ManifestCheck:
         differing: int | None = 0 if self.other_algorithms else None
         verdicts = verify(
             self,
-            self._root,
+            self.root,
             threads,
             EventListener(report),
             links=links,
@@ -348,13 +353,13 @@ class ManifestCheck:
 
         Keys in object storage are not looked for.
         """
-        if self._root is not None and is_address(self._root):
+        if self.root is not None and is_address(self.root):
             return None
         first = None
-        for entry in self._entries():
+        for entry in self:
             first = entry.path if first is None else first
             try:
-                os.lstat(os.path.join(os.fsdecode(self._root or b""), entry.path))
+                os.lstat(os.path.join(os.fsdecode(self.root or b""), entry.path))
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError):
@@ -366,8 +371,8 @@ class ManifestCheck:
         """Return a directory that contains ``name`` and could be the root, if the root does not contain it: the current
         directory, that of the list, or that above the root; :data:`None` if none of them does.
         """
-        root = os.path.realpath(self._root or b".")
-        for directory in (b".", os.path.dirname(os.fsencode(self._path)), os.path.dirname(self._root or b"")):
+        root = os.path.realpath(self.root or b".")
+        for directory in (b".", os.path.dirname(os.fsencode(self.path)), os.path.dirname(self.root or b"")):
             is_other = directory and os.path.realpath(directory) != root
             if is_other and os.path.lexists(os.path.join(directory, os.fsencode(name))):
                 return os.fsdecode(directory)
@@ -485,16 +490,18 @@ def _verdict(entry: ManifestEntry, outcome: Outcome, base: bytes | None) -> Verd
         other = respelled(entry.path, base) if state == "missing" else None
         if other is not None:
             message = f"{quoted(other)} exists; correct the name in the manifest"
-            return Verdict(entry.path, state, kind=MISSPELLED, message=message)
-        return Verdict(entry.path, state, kind=str(outcome.kind), message=outcome.message)
+            return Verdict(entry.path, state, kind=MISSPELLED, message=message, line=entry.line)
+        return Verdict(entry.path, state, kind=str(outcome.kind), message=outcome.message, line=entry.line)
     for name, expected in entry.digests.items():
         found = outcome.digests[name]
         if found != expected:
             message = f"{name} is {short_digest(found)}, expected {short_digest(expected)}"
             if entry.size is not None and entry.size != outcome.size:
                 message = f"size is {outcome.size} bytes, expected {entry.size}; {message}"
-            return Verdict(entry.path, "changed", name, expected, found, "changed", message, outcome.size)
-    return Verdict(entry.path, "ok", size=outcome.size)
+            return Verdict(
+                entry.path, "changed", name, expected, found, "changed", message, outcome.size, line=entry.line
+            )
+    return Verdict(entry.path, "ok", size=outcome.size, line=entry.line)
 
 
 def respelled(name: str, base: str | bytes | os.PathLike[str] | None = None) -> str | None:
@@ -510,12 +517,20 @@ def respelled(name: str, base: str | bytes | os.PathLike[str] | None = None) -> 
 
 
 def _matched(files: MovedFiles) -> Iterator[Verdict]:
-    for path, kind, message, moved in files.missing():
+    for line, path, kind, message, moved in files.missing():
         if moved is None:
-            yield Verdict(path, "missing", kind=kind, message=message)
+            yield Verdict(path, "missing", kind=kind, message=message, line=line)
         else:
-            what = f"now {quoted(moved.path)}"
-            yield Verdict(path, "moved", kind="moved", message=what, size=moved.size, same_as=moved.path, outcome=moved)
+            yield Verdict(
+                path,
+                "moved",
+                kind="moved",
+                message=f"now {quoted(moved.path)}",
+                size=moved.size,
+                same_as=moved.path,
+                outcome=moved,
+                line=line,
+            )
     for state, new, original in files.new():
         if state == "unreadable":
             yield Verdict(new.path, state, kind=str(new.kind), message=new.message)

@@ -1,15 +1,17 @@
-"""Errors of temporary files and databases."""
+"""Temporary databases, and errors of temporary files."""
 
 from __future__ import annotations
 
 import errno
 import sqlite3
 import tempfile
+from collections.abc import Iterator, Sequence
 from types import TracebackType
+from typing import Any, Self
 
 from pressmark.errors import SpillError
 
-__all__ = ["SPILLING"]
+__all__ = ["SPILLING", "TemporaryDatabase"]
 
 
 class _Spilling:
@@ -36,3 +38,35 @@ class _Spilling:
 
 #: A context in which errors of temporary files are no faults of the input.
 SPILLING = _Spilling()
+
+
+class TemporaryDatabase:
+    """Tables of which a few megabytes are in memory; a context manager.
+
+    :param tables: SQL statements that create them
+    :raises SpillError: the temporary file cannot be written or read, like all methods
+    """
+
+    def __init__(self, tables: str) -> None:
+        # SQLite removes the file of a database without a name.
+        self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        with SPILLING:
+            self._base.executescript(f"PRAGMA journal_mode=OFF; {tables} BEGIN;")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._base.close()
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> int | None:
+        """Execute a statement, and return the number of the row that it inserted last."""
+        with SPILLING:
+            return self._base.execute(statement, values).lastrowid
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[Any]:
+        """Yield the rows of a query."""
+        with SPILLING:
+            yield from self._base.execute(query, values)

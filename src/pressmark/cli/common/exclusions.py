@@ -146,6 +146,10 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Requires("--exclude-junk", "--root", "without --root, there is no search for new files"),
         Requires("--one-file-system", "--root", "without --root, there is no search for new files"),
         Requires("--read-new", "--root", "without --root, there is no search for new files"),
+        Requires("--update", "--root", "new names are relative to it"),
+        Requires("--drop-missing", "--update"),
+        Requires("-o", "--update"),
+        Excludes("--update", "--ignore-missing", "missing files keep their lines"),
     ),
 }
 

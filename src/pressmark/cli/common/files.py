@@ -21,6 +21,7 @@ __all__ = [
     "open_sink",
     "open_source",
     "refuse_missing",
+    "refuse_unwritable",
 ]
 
 
@@ -165,6 +166,19 @@ def refuse_missing(paths: Iterable[bytes], *, directories: bool = False, advice:
                 raise CallError(f"{os.fsdecode(path)}: not a directory{advice}")
         except OSError as error:
             raise CallError(f"{os.fsdecode(path)}: {cause(error)}") from None
+
+
+class _Unneeded(Exception):
+    """Leaves an output file as it is."""
+
+
+def refuse_unwritable(path: str) -> None:
+    """Refuse an output that is not a file or cannot be written, before a long run that writes it at its end."""
+    status = _output_status(path)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise CallError(f"{path}: not a regular file; choose another output")
+    with contextlib.suppress(_Unneeded), _replaced(path):
+        raise _Unneeded
 
 
 def _refuse_same(status: os.stat_result | None, source: InputStream | None, name: str) -> None:

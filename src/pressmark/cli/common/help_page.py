@@ -28,7 +28,7 @@ HEADINGS = {
     "Store and layout": "to kind layout set config identifiers prefix namespace content-paths source-kind"
     " source-layout",
     "Input and output": "from table ids map root column name-column archive format header delimiter crlf null as both"
-    " on-error output report all json",
+    " on-error update drop-missing output report all json",
     "Selection": "match version links ignore ignore-missing read-new exclude exclude-junk delete-excluded"
     " delete-tag-files nested improper one-file-system",
     "Digests and checks": "algorithm level digests digests-from profile lenient verify verify-again check-space",

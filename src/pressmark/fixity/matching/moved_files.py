@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pressmark.fixity.manifest_reader import ManifestEntry
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.spilling import TemporaryDatabase
 
 __all__ = ["MovedFiles"]
 
 _TABLES = """
-CREATE TABLE missing (number INTEGER PRIMARY KEY, content BLOB, path BLOB, name BLOB, kind TEXT, message TEXT);
+CREATE TABLE missing (number INTEGER PRIMARY KEY, content BLOB, path BLOB, name BLOB, line INTEGER, kind TEXT,
+    message TEXT);
 CREATE TABLE new (number INTEGER PRIMARY KEY, original BLOB, path BLOB, digests TEXT, size INTEGER, mtime_ns INTEGER,
     kind TEXT, message TEXT, state TEXT);
 CREATE TABLE contents (content BLOB, name BLOB, number INTEGER, PRIMARY KEY (content, name, number)) WITHOUT ROWID;
@@ -25,30 +25,20 @@ CREATE TABLE moved (missing INTEGER PRIMARY KEY, new INTEGER UNIQUE);
 _NEW = "new.path, digests, size, mtime_ns, new.kind, new.message"
 
 
-class MovedFiles:
-    """Missing and new files in a temporary database; a context manager. A few megabytes of it are in memory.
+class MovedFiles(TemporaryDatabase):
+    """Missing and new files; a context manager.
 
     Files match if all digests of the entry are those of the new file. Of several with the same content, those with the
     same last name match first. Empty files are moved only under their last name, and are never duplicates.
+
+    :raises SpillError: the temporary file cannot be written or read, like all methods
     """
 
     def __init__(self) -> None:
-        # SQLite removes the file of a database without a name.
-        self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._base.execute("PRAGMA journal_mode=OFF")
-        self._base.executescript(_TABLES)
-        self._base.execute("BEGIN")
+        super().__init__(_TABLES)
         self._algorithms: dict[tuple[str, ...], None] = {}
         self._empty: set[bytes] = set()
         self.has_missing = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self._base.close()
 
     @property
     def algorithms(self) -> list[str]:
@@ -63,8 +53,8 @@ class MovedFiles:
         """Add a missing file."""
         self.has_missing = True
         path = os.fsencode(entry.path)
-        row = (_content(entry.digests), path, _last(path), kind, message)
-        self._base.execute("INSERT INTO missing VALUES (NULL, ?, ?, ?, ?, ?)", row)
+        row = (_content(entry.digests), path, _last(path), entry.line, kind, message)
+        self.execute("INSERT INTO missing VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
     def add_new(self, state: str, outcome: Outcome) -> None:
         """Add a new file, also one that cannot be read; its path is relative to the root.
@@ -73,15 +63,14 @@ class MovedFiles:
         """
         path, digests = os.fsencode(outcome.path), outcome.digests
         row = (path, json.dumps(digests), outcome.size, outcome.mtime_ns, outcome.kind, outcome.message, state)
-        number = self._base.execute("INSERT INTO new VALUES (NULL, NULL, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
+        number = self.execute("INSERT INTO new VALUES (NULL, NULL, ?, ?, ?, ?, ?, ?, ?)", row)
         if digests is None:
             return
         contents = {_content({name: digests[name] for name in names}) for names in self._algorithms}
         if outcome.size == 0:
             self._empty |= contents
-        self._base.executemany(
-            "INSERT INTO contents VALUES (?, ?, ?)", [(content, _last(path), number) for content in contents]
-        )
+        for content in contents:
+            self.execute("INSERT INTO contents VALUES (?, ?, ?)", (content, _last(path), number))
 
     def match(self, entries: Iterable[ManifestEntry]) -> None:
         """Match the files; call it after all were added.
@@ -91,41 +80,41 @@ class MovedFiles:
         for condition in ("AND name = ?", ""):
             query = f"SELECT number FROM contents WHERE content = ? {condition} LIMIT 1"
             # A copy of the numbers in the database: the loop changes the other tables.
-            rows = self._base.execute(
+            rows = self.rows(
                 "SELECT number, content, name FROM missing WHERE number NOT IN (SELECT missing FROM moved)"
                 " AND content IN (SELECT content FROM contents) ORDER BY number"
             )
             for number, content, name in rows:
                 if not condition and content in self._empty:
                     continue
-                found = self._base.execute(query, (content, name) if condition else (content,)).fetchone()
+                found = next(self.rows(query, (content, name) if condition else (content,)), None)
                 if found is not None:
-                    self._base.execute("INSERT INTO moved VALUES (?, ?)", (number, *found))
-                    self._base.execute("DELETE FROM contents WHERE number = ?", found)
-        if self._base.execute("SELECT 1 FROM contents LIMIT 1").fetchone() is None:
+                    self.execute("INSERT INTO moved VALUES (?, ?)", (number, *found))
+                    self.execute("DELETE FROM contents WHERE number = ?", found)
+        if not any(self.rows("SELECT 1 FROM contents LIMIT 1")):
             return
         for entry in entries:
             content = _content(entry.digests)
             if content not in self._empty:
-                self._base.execute(
+                self.execute(
                     "UPDATE new SET original = ? WHERE original IS NULL"
                     " AND number IN (SELECT number FROM contents WHERE content = ?)",
                     (os.fsencode(entry.path), content),
                 )
 
-    def missing(self) -> Iterator[tuple[str, str, str, Outcome | None]]:
-        """Yield path, kind and message of each missing file, and the outcome of the new file if it was moved."""
-        rows = self._base.execute(
-            f"SELECT missing.path, missing.kind, missing.message, {_NEW} FROM missing"
+    def missing(self) -> Iterator[tuple[int, str, str, str, Outcome | None]]:
+        """Yield line, path, kind and message of each missing file, and the outcome of the new file if it was moved."""
+        rows = self.rows(
+            f"SELECT line, missing.path, missing.kind, missing.message, {_NEW} FROM missing"
             " LEFT JOIN moved ON moved.missing = missing.number LEFT JOIN new ON new.number = moved.new"
             " ORDER BY missing.number"
         )
-        for path, kind, message, *new in rows:
-            yield os.fsdecode(path), kind, message, None if new[0] is None else _outcome(*new)
+        for line, path, kind, message, *new in rows:
+            yield line, os.fsdecode(path), kind, message, None if new[0] is None else _outcome(*new)
 
     def new(self) -> Iterator[tuple[str, Outcome, str | None]]:
         """Yield state and outcome of each other new file, and for a duplicate, the name of the first entry like it."""
-        rows = self._base.execute(
+        rows = self.rows(
             f"SELECT state, original, {_NEW} FROM new WHERE number NOT IN (SELECT new FROM moved) ORDER BY number"
         )
         for state, original, *new in rows:
