@@ -96,7 +96,7 @@ EPILOG = """\
 \b
 More examples:
   cd files && sha512sum * | pressmark verify - --json
-  pressmark verify SHA512SUMS --root files --update
+  (cd files && md5sum *) > MD5SUMS; pressmark verify MD5SUMS --root files --update
   pressmark verify SHA512SUMS --root s3://books/files --digests=stored
 
 Exit status: 0 all files match MANIFEST (or with --update the new one), and with --root no other files exist, 1 a file
@@ -319,7 +319,7 @@ def verify_command(
     if written is not None:
         figures = ", ".join(f"{number:,} {what}" for what, number in written._asdict().items() if number)
         output.tell(f"{target}: {'written' if new_list else 'updated'}: {figures}")
-    elif update_list:
+    elif update_list and output.errors:
         output.tell(f"{target}: {'not written' if new_list else 'unchanged'}")
     return output.status
 

@@ -6,7 +6,6 @@ import codecs
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -103,14 +102,13 @@ class ManifestUpdate(TemporaryDatabase):
             raise self._error(f"no file matches, so the algorithm is uncertain; choose it ({option('algorithms')})")
         self._require_same_list()
         try:
-            entries = self._check.parse(_Stream(self._blocks()))
+            # The new list is parsed while it is written.
+            entries = self._check.parse(_Copied(self._blocks(), file))
             marks = sum(_mark(entry.path, entry.digests) for entry in entries)
         except ManifestError as error:
             raise self._error(f"cannot be updated; the new list would be malformed: {error}") from None
         if marks != sum(self._marks.values()):
             raise self._error("cannot be updated; its format is ambiguous; write a new list")
-        for block in self._blocks():
-            file.write(block)
         self._require_same_list()
         return UpdateCounts(**self._counts)
 
@@ -213,23 +211,23 @@ class ManifestUpdate(TemporaryDatabase):
                 yield lines
 
 
-class _Stream:
-    """A binary stream of blocks."""
+class _Copied:
+    """A binary stream of blocks that are written to a file when they are read."""
 
-    def __init__(self, blocks: Iterator[bytes]) -> None:
+    def __init__(self, blocks: Iterator[bytes], file: Any) -> None:
         self._blocks = blocks
+        self._file = file
 
     def read(self, _size: int) -> bytes:
         """Return the next block."""
-        return next(self._blocks, b"")
+        block = next(self._blocks, b"")
+        self._file.write(block)
+        return block
 
 
 def _mark(path: str, digests: Mapping[str, str]) -> int:
-    """Return a number for a file with these digests. The sums of two lists are equal only if they have the same files,
-    in any order.
-    """
-    content = repr((os.fsencode(path), sorted(digests.items()))).encode()
-    return int.from_bytes(blake2b(content, digest_size=16).digest(), "big")
+    """Return a number for a file with these digests; lists with the same files have the same sum, in any order."""
+    return hash((path, *digests.values()))
 
 
 def _status(path: str) -> tuple[int, ...]:
