@@ -100,6 +100,31 @@ def test_hash_and_verify(root: OcflRoot, s3: S3Bucket, proxy: Proxy, tmp_path: P
     assert done.stdout == f"{hashlib.sha512(b'new').hexdigest()}  {address}/new\n"
 
 
+def test_an_updated_list(
+    s3: S3Bucket,
+    proxy: Proxy,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    call: Call,  # noqa: F811
+) -> None:
+    """A new list of keys in object storage is made from the digests that the server has stored."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", proxy.endpoint)
+    lines = {}
+    for name in ("a", "moved/b", "ü new"):
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        s3.put(f"scans/{name}".encode(), name.encode(), digests={"sha256": digest})
+        lines[name] = f"{digest}  {name}\n"
+    sums = tmp_path / "SHA256SUMS"
+    sums.write_text(lines["a"] + lines["moved/b"].replace("moved/", ""))
+    proxy.reset()
+    words = ("verify", "SHA256SUMS", "--root", f"{s3.url}/scans", "--digests=stored", "--update")
+    done = call(*words)
+    assert (done.exit_code, done.stdout) == (0, "moved: b -> moved/b\nnew: ü new\n")
+    assert sums.read_text() == "".join(lines.values())
+    assert {one.method for one in proxy.requests} == {"GET", "HEAD"}
+    assert call(*words).stderr.endswith(": all ok\n")
+
+
 def test_the_class_of_content(root: OcflRoot, proxy: Proxy, tmp_path: Path) -> None:
     """The request for content names the class, those for inventories do not; a refusal is one line."""
     chosen = OcflRoot(root.root, user=USER, content_class="GLACIER_IR")

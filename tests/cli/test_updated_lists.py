@@ -15,7 +15,7 @@ import pytest
 from pressmark.buckets.memory import MemoryBucket
 from pressmark.fixity.matching.manifest_update import ManifestUpdate
 
-from .conftest import Call
+from .conftest import COMMAND, Call, environment
 from .test_object_storage import bucket  # noqa: F401
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and permissions")
@@ -52,6 +52,7 @@ ARGUMENTS = ("verify", "photos/SHA256SUMS", "--root", "photos")
 def test_update(call: Call, photos: Path) -> None:
     """What changed is printed and counted; the list is not in itself; afterwards all files are ok."""
     dry = call(*ARGUMENTS)
+    (photos / ".pressmark-0.tmp").write_text("left by a killed run")
     done = call(*ARGUMENTS, "--update")
     counts = "pressmark: 1 new, 1 moved, 1 duplicate, 2 ok\n"
     assert (dry.exit_code, dry.stdout, dry.stderr) == (1, CHANGES, counts)
@@ -63,7 +64,7 @@ def test_update(call: Call, photos: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr == "pressmark: photos/SHA256SUMS: 5 files, 19 B: all ok\n"
     assert (photos / "SHA256SUMS").stat() == status
-    assert [path.name for path in photos.iterdir() if path.name.startswith(".")] == []
+    assert [path.name for path in photos.iterdir() if path.name.startswith(".")] == [".pressmark-0.tmp"]
 
 
 @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="needs sha256sum")
@@ -157,6 +158,20 @@ def test_calls_that_are_refused(
     assert message in done.stderr
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert {path: path.stat() for path in photos.rglob("*") if path.is_file()} == before
+
+
+@posix
+def test_a_redirected_list(photos: Path) -> None:
+    """A list that is standard input is not replaced, even if it is a file."""
+    old = (photos / "SHA256SUMS").read_bytes()
+    with (photos / "SHA256SUMS").open("r+b") as file:
+        words = ["verify", "/dev/stdin", "-a", "sha256", "--root", "photos", "--update"]
+        done = subprocess.run(
+            [*COMMAND, *words], stdin=file, cwd=photos.parent, env=environment(), capture_output=True, check=False
+        )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"only a regular file can be updated" in done.stderr
+    assert (photos / "SHA256SUMS").read_bytes() == old
 
 
 def test_a_wrong_directory(call: Call, photos: Path, tmp_path: Path) -> None:

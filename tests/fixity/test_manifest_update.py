@@ -323,6 +323,23 @@ def test_a_list_that_changed_meanwhile(tmp_path: Path, how: str) -> None:
     assert new.getvalue() == b""
 
 
+def test_a_list_that_changes_while_the_new_one_is_written(tmp_path: Path) -> None:
+    sums = tmp_path / "x.md5"
+    sums.write_bytes(line("a", "a"))
+    root = tree(tmp_path / "root", {"a": "a", "b": "b"})
+
+    class File(io.BytesIO):
+        def write(self, data: object) -> int:
+            sums.write_bytes(line("c", "c") * 2)
+            return 0
+
+    with check_manifest(sums, root) as check, ManifestUpdate(check) as changed:
+        for verdict in check.verify(read_new=True):
+            changed.add(verdict)
+        with pytest.raises(ManifestError, match="changed by another program"):
+            changed.write(File())
+
+
 def test_new_files_that_were_not_read(tmp_path: Path) -> None:
     """They have no digests, and are not ok in the new list."""
     sums = tmp_path / "x.md5"

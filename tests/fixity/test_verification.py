@@ -95,9 +95,9 @@ def test_misspelled_names(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "f").write_bytes(b"1")
     digests = {"md5": hashlib.md5(b"1").hexdigest()}
-    names = ["d\\f", "d/f\r", "d\\g", "\r"]
+    names = ["d\\f", "d/f\r", "d\\g", "d\\", "\\", "\r"]
     found = verify([ManifestEntry(name, digests) for name in names], tmp_path, read_new=False)
-    assert [one.kind for one in found] == ["misspelled", "misspelled", "missing", "missing", "new"]
+    assert [one.kind for one in found] == ["misspelled", "misspelled", *["missing"] * 4, "new"]
 
 
 def test_unknown_ways_to_treat_links() -> None:

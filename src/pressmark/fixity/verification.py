@@ -511,7 +511,8 @@ def respelled(name: str, base: str | bytes | os.PathLike[str] | None = None) -> 
     :param base: directory that ``name`` is relative to
     """
     other = name.removesuffix("\r").replace("\\", "/")
-    if other in (name, "") or not os.path.lexists(os.path.join("" if base is None else os.fsdecode(base), other)):
+    path = os.path.join("" if base is None else os.fsdecode(base), other)
+    if other in (name, "") or not os.path.lexists(path) or os.path.isdir(path):
         return None
     return other
 

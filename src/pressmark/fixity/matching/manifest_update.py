@@ -96,7 +96,7 @@ class ManifestUpdate(TemporaryDatabase):
         :raises ManifestError: the list must not be updated, also if it has changed since; what was written is invalid
         """
         if self._misspelled is not None:
-            reason = f"{self._misspelled.message}, before it is updated"
+            reason = f"{self._misspelled.message} before the update"
             raise ManifestError(self._check.name, self._misspelled.line, reason)
         if self._check.other_algorithms and not self._has_match:
             raise self._error(f"no file matches, so the algorithm is uncertain; choose it ({option('algorithms')})")
