@@ -264,6 +264,16 @@ TWO = f"MD5 (a) = {MD5_OF_A}\nSHA1 (b) = {SHA1_LINE[:40]}\n"
         (TWO.replace("(b)", "(a)").encode(), "md5", "digests of other algorithms than algorithms="),
         (line("a", "a") + SHA1_LINE.encode(), "md5", "digests of other algorithms than algorithms="),
     ],
+    ids=[
+        "empty",
+        "comment",
+        "gzip",
+        "UTF-16",
+        "two algorithms",
+        "one of two",
+        "one of two in BSD",
+        "one of two lengths",
+    ],
 )
 def test_lists_that_cannot_be_updated(tmp_path: Path, data: bytes, algorithms: str | None, message: str) -> None:
     """Each is refused before any file is read, with the reason."""

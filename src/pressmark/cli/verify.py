@@ -156,7 +156,7 @@ PAGE_OPTIONS = "--digests --threads --read --format --links --exclude-junk --end
     is_flag=True,
     help="Replace MANIFEST: record moved and new files. Other lines stay, also those of changed and missing files.",
 )
-@click.option("--drop-missing", is_flag=True, help="With --update, drop the lines of missing files.")
+@click.option("--drop-missing", is_flag=True, help="With --update, omit the lines of missing files.")
 @click.option(
     "--output",
     "-o",

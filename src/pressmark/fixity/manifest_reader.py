@@ -17,6 +17,7 @@ from pressmark.errors import AlgorithmError, ManifestError, TableError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names, algorithms_in_name
 from pressmark.fixity.foreign_lists import foreign_list
 from pressmark.fixity.manifests import FORMATS
+from pressmark.fixity.outcomes import Readable
 from pressmark.fs.gzipped import MAGIC, GunzippedStream
 from pressmark.option_names import option
 
@@ -96,7 +97,7 @@ class ManifestReader:
 
     def __init__(
         self,
-        file: BinaryIO,
+        file: Readable,
         source: str,
         algorithms: Sequence[str] | str | None = None,
         format: str | None = None,
@@ -229,7 +230,7 @@ class ManifestReader:
 class _Lines:
     """The lines of a list in any encoding, without their ends, with their numbers from 1: an iterable."""
 
-    def __init__(self, file: BinaryIO, source: str) -> None:
+    def __init__(self, file: Readable, source: str) -> None:
         self._file = file
         self._source = source
         self._number = 0

@@ -12,13 +12,13 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import groupby
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, cast
 
 from pressmark.buckets.address import is_address
 from pressmark.errors import quoted, short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
 from pressmark.fixity.manifest_reader import ManifestEntry, ManifestReader
-from pressmark.fixity.outcomes import Fetched, Outcome
+from pressmark.fixity.outcomes import Fetched, Outcome, Readable
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk_files
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
@@ -284,7 +284,7 @@ class ManifestCheck:
         self._file.seek(self._begin)
         return self.parse(self._file)
 
-    def parse(self, file: Any) -> ManifestReader:
+    def parse(self, file: Readable) -> ManifestReader:
         """Yield the entries of another stream, which is read like the list."""
         return ManifestReader(file, self.name, *self._given, with_others=True)
 
