@@ -18,6 +18,7 @@ from pressmark.fs.atomic import Replacement, is_stream, open_output
 
 __all__ = [
     "check_packages",
+    "check_page",
     "check_writable",
     "embed_json",
     "escape_unprintable",
@@ -62,6 +63,17 @@ def check_writable(path: str) -> None:
         raise _write_error(path, error) from error
     finally:
         probe.abandon()
+
+
+def check_page(path: str, packages: Sequence[str]) -> None:
+    """Check that a page can be created and written, before what it reports on begins.
+
+    :raises ReportError: a package is missing, the name is that of another format, or the file cannot be written
+    """
+    if os.path.splitext(path)[1].lower() not in ("", ".html", ".htm"):
+        raise ReportError(path, "a report is HTML; choose a name that ends in .html")
+    check_packages(path, packages)
+    check_writable(path)
 
 
 def write_page(path: str, text: str) -> None:

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
         open as open,
     )
     from pressmark.stores.repairing.mending import mend as mend
+    from pressmark.stores.reporting.store_report import (
+        ProblemCount as ProblemCount,
+        StoreReport as StoreReport,
+        report as report,
+    )
     from pressmark.stores.store import Store as Store
     from pressmark.stores.stored_object import StoredObject as StoredObject
     from pressmark.stores.vitro.vitro_store import VitroStore as VitroStore
@@ -58,6 +63,7 @@ __all__, __getattr__, __dir__ = face(
         ".ingest": "Ingest IngestError IngestResult",
         ".job": "CheckStore",
         ".repairing.mending": "mend",
+        ".reporting.store_report": "ProblemCount StoreReport report",
         ".objects": "CopyMode ObjectSource Path RepairStep StoreObject",
         ".ocfl.checking.lone_object": "check_object",
         ".ocfl.differences": "Changes",

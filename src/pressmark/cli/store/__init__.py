@@ -13,6 +13,7 @@ COMMANDS = {
     "ls": "pressmark.cli.store.ls:ls_command",
     "check": "pressmark.cli.store.check:check_command",
     "audit": "pressmark.cli.store.audit:audit_command",
+    "report": "pressmark.cli.store.report:report_command",
     "repair": "pressmark.cli.store.repair:repair_command",
     "put": "pressmark.cli.store.put:put_command",
     "update": "pressmark.cli.store.update:update_command",

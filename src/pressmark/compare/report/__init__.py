@@ -22,7 +22,7 @@ from pressmark.compare.report.verdict import (
 )
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
 from pressmark.errors import ReportError
-from pressmark.html import check_packages, check_writable, embed_json, format_large_number, render_page, write_page
+from pressmark.html import check_page, embed_json, format_large_number, render_page, write_page
 from pressmark.version import __version__
 
 __all__ = [
@@ -66,10 +66,7 @@ def check_report(path: str | os.PathLike[str], source: str | os.PathLike[str] | 
     with suppress(OSError):
         if source is not None and os.path.samefile(target, source):
             raise ReportError(target, "input and report are the same file; choose another report")
-    if os.path.splitext(target)[1].lower() not in ("", ".html", ".htm"):
-        raise ReportError(target, "a report is HTML; choose a name that ends in .html")
-    check_packages(target, _NEEDS)
-    check_writable(target)
+    check_page(target, _NEEDS)
 
 
 def write_report(comparison: ComparisonData, path: str | os.PathLike[str]) -> None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import Check, ObjectResult
     from pressmark.stores.ocfl.root import OcflRoot
 
-__all__ = ["AuditReport", "audit"]
+__all__ = ["AuditReport", "audit", "name_in_state"]
 
 LISTED_EVERY = 86_400  # seconds
 # Objects that are added to the state, or taken from it, at a time; and seconds until fewer are added.
@@ -124,7 +124,7 @@ def audit(
     :raises ValueError: both ``ids`` and ``match`` are given, or a glob is empty
     """
     refuse_both(ids, match)
-    root = store.root if is_address(store.root) else os.path.abspath(store.root)
+    root = name_in_state(store)
     if not is_address(root) and is_inside(state, root):
         raise AuditError(os.fsencode(state), f"inside of the store {quoted_path(root)}; choose another file")
     with ExitStack() as stack:
@@ -135,6 +135,11 @@ def audit(
         run.limit(max_seconds, max_bytes, max_objects)
         selected = None if ids is None and not match else _selected(store, ids, match, run)
         return run.report(selected, make_check, "stored" if digests == "stored" else "read")
+
+
+def name_in_state(store: Store) -> str:
+    """Return the directory or the address of a store, as its state names it."""
+    return store.root if is_address(store.root) else os.path.abspath(store.root)
 
 
 # Returns the check of a storage root, given what it calls with its events, and with the result of each object.

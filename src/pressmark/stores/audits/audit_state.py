@@ -13,8 +13,9 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from threading import RLock
 from time import monotonic, time
 from types import TracebackType
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 from pressmark.errors import AuditError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
 
-__all__ = ["AuditState", "Coverage", "KnownObject", "Verification"]
+__all__ = ["AuditState", "Coverage", "KnownObject", "LastResults", "Verification", "last_results"]
 
 FORMAT = 1
 # Marks the file, as SQLite suggests: "PrAu".
@@ -176,15 +177,8 @@ class AuditState:
             finally:
                 self._base.close()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            # A disk that fails is not a usage error.
-            number = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO}.get(_code(error))
-            cause = error if number is None else OSError(number, str(error), self._path)
-            raise AuditError(self._path, _reason(error)) from cause
+    def _errors(self) -> AbstractContextManager[None]:
+        return _sqlite_errors(self._path)
 
     def _execute(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         return self._base.execute(query, values)
@@ -211,15 +205,7 @@ class AuditState:
             self._execute("COMMIT")
             self._execute("BEGIN")
             return
-        if found != APPLICATION:
-            raise AuditError(self._path, "not the state of an audit; choose another file")
-        if self._one("PRAGMA user_version") != FORMAT:
-            raise AuditError(self._path, f"written by another version of Pressmark; {_BEGIN_ANEW}")
-        before = dict(self._execute("SELECT key, value FROM meta"))
-        if (before["store"], before["kind"]) != (_text(store), kind):
-            what = f"the state of another store, {quoted_path(before['store'])} ({before['kind']})"
-            raise AuditError(self._path, f"{what}; choose another file")
-        self.listed = before["listed"]
+        self.listed = _checked_meta(self._base, self._path, store, kind)["listed"]
 
     def _begin_run(self) -> None:
         """Begin a run."""
@@ -483,6 +469,99 @@ class AuditState:
         with self._lock, self._errors():
             begun = [row[0] for row in self._execute("SELECT begun FROM runs ORDER BY number DESC LIMIT 8")]
         return (begun[0] - begun[-1]) / (len(begun) - 1) if len(begun) > 1 and begun[0] > begun[-1] else None
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+class LastResults(NamedTuple):
+    """The last verification of each object that a state knows. Each object counts once.
+
+    :ivar objects: number of objects
+    :ivar periods: for each number of days, the objects without errors that were verified in them, and not in fewer days
+    :ivar earlier: those without errors that were verified longer ago
+    :ivar damaged: those with errors when they were verified last
+    :ivar never: those that were never verified
+    :ivar oldest: when the object was verified that was verified longest ago, in seconds since 1970
+    :ivar kinds: for each kind of error, number of objects and path of the first one
+    """
+
+    objects: int
+    periods: dict[int, int]
+    earlier: int
+    damaged: int
+    never: int
+    oldest: int | None
+    kinds: dict[str, tuple[int, str]]
+
+
+def last_results(
+    path: str | bytes | os.PathLike[str], store: str, kind: str, days: Sequence[int], now: int
+) -> LastResults:
+    """Return how the objects of a store were verified last, without changing the state.
+
+    :param path: the file of the state
+    :param store: as for :class:`AuditState`, like ``kind``
+    :param days: numbers of days, the smallest first
+    :param now: seconds since 1970
+    :raises AuditError: the file does not exist, an audit uses it, or it is not the state of this store
+    """
+    name = os.fsdecode(path)
+    if not os.path.isfile(path):
+        raise AuditError(name, "no such file; specify the state of an audit of this store")
+    with _sqlite_errors(name), closing(sqlite3.connect(name, timeout=0.2, isolation_level=None)) as base:
+        base.execute("PRAGMA query_only=1")
+        base.execute("BEGIN")
+        _checked_meta(base, name, store, kind)
+        sums = "".join(f", SUM(turn > 0 AND verified BETWEEN {now - 86_400 * one} AND {now})" for one in days)
+        objects, intact, damaged, never, oldest, *within = base.execute(
+            f"SELECT COUNT(*), SUM(turn > 0), SUM(turn < 0), SUM(turn = 0), MIN(verified){sums}"
+            " FROM objects INDEXED BY due"
+        ).fetchone()
+        found = [number or 0 for number in within]
+        kinds: Counter[str] = Counter()
+        first: dict[str, str] = {}
+        groups = "SELECT result, COUNT(*), path, MIN(number) FROM objects WHERE turn < 0 GROUP BY result ORDER BY 4"
+        for result, count, where, _number in base.execute(groups):
+            for one in result.split():
+                kinds[one] += count
+                first.setdefault(one, decode_fs(encode_fs(where)))
+        return LastResults(
+            objects,
+            {one: count - before for one, count, before in zip(days, found, [0, *found], strict=False)},
+            (intact or 0) - max(found, default=0),
+            damaged or 0,
+            never or 0,
+            oldest,
+            {one: (count, first[one]) for one, count in kinds.most_common()},
+        )
+
+
+def _checked_meta(base: sqlite3.Connection, path: str, store: str, kind: str) -> dict[str, Any]:
+    """Return what a state records of itself.
+
+    :raises AuditError: it is not the state of this store
+    """
+    if base.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        raise AuditError(path, "not the state of an audit; choose another file")
+    if base.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        raise AuditError(path, f"written by another version of Pressmark; {_BEGIN_ANEW}")
+    meta = dict(base.execute("SELECT key, value FROM meta"))
+    if (meta["store"], meta["kind"]) != (_text(store), kind):
+        what = f"the state of another store, {quoted_path(meta['store'])} ({meta['kind']})"
+        raise AuditError(path, f"{what}; choose another file")
+    return meta
+
+
+@contextmanager
+def _sqlite_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # A disk that fails is not a usage error.
+        number = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO}.get(_code(error))
+        cause = error if number is None else OSError(number, str(error), path)
+        raise AuditError(path, _reason(error)) from cause
 
 
 def _code(error: sqlite3.DatabaseError) -> int:

@@ -25,6 +25,7 @@ __all__ = [
     "matched",
     "size_differences",
     "sizes_of",
+    "statuses_of",
 ]
 
 _DECLARATION, _PAYLOAD = "bagit.txt", "data/"
@@ -155,14 +156,22 @@ def sizes_of(store: Store, paths: Sequence[str]) -> list[int]:
 
     :raises OSError: a file cannot be found
     """
+    return [one.st_size for one in statuses_of(store, paths)]
+
+
+def statuses_of(store: Store, paths: Sequence[str]) -> list[os.stat_result]:
+    """Return the statuses of files of a store.
+
+    :raises OSError: a file cannot be found
+    """
     if store.bucket is None:
-        return [os.stat(path).st_size for path in paths]
+        return [os.stat(path) for path in paths]
     from pressmark.buckets.address import parse_key  # most stores are on a disk
-    from pressmark.buckets.listing import find_keys
+    from pressmark.buckets.listing import find_keys, status_of_key
 
     keys = [parse_key(encode_fs(path))[1] for path in paths]
     found = find_keys(store.bucket, keys)
     missing = next((path for path, key in zip(paths, keys, strict=True) if key not in found), None)
     if missing is not None:
         raise FileNotFoundError(2, os.strerror(2), missing)
-    return [found[key].size for key in keys]
+    return [status_of_key(found[key]) for key in keys]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, starmap, takewhile
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pressmark.errors import quoted, quoted_path
 from pressmark.fixity.outcomes import Outcome
@@ -70,6 +70,7 @@ class ObjectResult(NamedTuple):
     :ivar files: number of content files
     :ivar bytes: the size of those that were read
     :ivar digest: of its inventory; :data:`None` if it is damaged
+    :ivar measured: what ``measure`` of the check has returned
     """
 
     id: str | None
@@ -79,6 +80,7 @@ class ObjectResult(NamedTuple):
     files: int
     bytes: int
     digest: str | None
+    measured: Any
 
 
 # The path of an object, and the object that contains it.
@@ -185,6 +187,7 @@ class Check:
     """One check of a storage root.
 
     :param duplicates: without a layout, look for objects with the same identifier
+    :param measure: called with each object, in any thread, for the result of the object
     :ivar advice: the advice so far, as for :func:`advice_problems`
     """
 
@@ -196,8 +199,10 @@ class Check:
         server: ServerDigests | None = None,
         *,
         duplicates: bool = True,
+        measure: Callable[[ObjectTree], object] | None = None,
     ) -> None:
         self._store = store
+        self._measure = measure
         self._storage = store.storage
         self._server = server
         self._methods: Counter[str] = Counter()
@@ -329,7 +334,7 @@ class Check:
         for path, error in () if self._reads_content else tree.unreadable(checked.unread):
             full = os.path.join(tree.path, encode_fs(path))
             checked.problems.extend(unreadable_file(error, full, "content-unreadable"))
-        return checked
+        return checked if self._measure is None else checked._replace(measured=self._measure(tree))
 
     def _visit(self, tree: ObjectTree) -> Checked | None:
         """Check an object; after errors, until two checks agree, because another run may be changing it.
@@ -462,6 +467,7 @@ class Check:
                     checked.files,
                     checked.bytes,
                     checked.digest,
+                    checked.measured,
                 )
             )
 

@@ -72,6 +72,7 @@ class Checked(NamedTuple):
     :ivar expected: the digests of content files, by algorithm and path, as in the inventories
     :ivar fixity: the paths whose digest is only in fixity blocks, by algorithm
     :ivar digest: of the inventory, as its sidecar should have it; :data:`None` without both
+    :ivar measured: what else the caller of the check wants to know; see :class:`~pressmark.stores.ocfl.check.Check`
     """
 
     path: bytes
@@ -86,6 +87,7 @@ class Checked(NamedTuple):
     expected: Expected = NOTHING
     fixity: Mapping[str, Set[str]] = NOTHING
     digest: str | None = None
+    measured: Any = None
 
     def unread_files(self) -> Iterator[ContentFile]:
         """Yield the content files that were not read, in the order of their paths."""
