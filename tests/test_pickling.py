@@ -148,7 +148,7 @@ def stored(folder: Path) -> Iterator[Any]:
         found.diff(),
         stores.CheckStore(str(folder / "root")),
     )
-    yield stores.RepairStep("remove", b"a", (b"b",))
+    yield from (stores.RepairStep("remove", b"a", (b"b",)), stores.report(root))
 
 
 def bagged(folder: Path) -> Iterator[Any]:

@@ -42,6 +42,7 @@ COMMANDS: dict[str, list[str]] = {
     "ls files": ["store", "ls", "root", "a:1"],
     "check": ["store", "check", "root", "--digests"],
     "check pairtree": ["store", "check", "pairtree"],
+    "report": ["store", "report", "pairtree", "--json"],
     "get": ["store", "get", "root", "a:1", "copy"],
     "cat": ["store", "cat", "root", "a:1", "f1"],
     "log": ["store", "log", "root", "a:1"],

@@ -41,6 +41,7 @@ CALLS: dict[str, list[str]] = {
     "log": ["log", ROOT, "id:1"],
     "diff": ["diff", ROOT, "id:1"],
     "check": ["check", ROOT],
+    "report": ["report", ROOT, "--json"],
     "repair": ["repair", ROOT],
     "rm": ["rm", ROOT, "id:1"],
 }

@@ -145,6 +145,7 @@ def test_links_to_our_directories(kind: str, name: str, tmp_path: Path, call: An
     for command, arguments in {
         **reading_commands(kind, store, ID, "a.txt", out),
         "check": ("store", "check", f"{store}"),
+        "report": ("store", "report", f"{store}", "--json"),
         "repair": ("store", "repair", f"{store}"),
         **changing_commands(kind, store, ID, "a.txt", new),
     }.items():

@@ -79,6 +79,7 @@ def commands(kind: str, store: Path, new: Path, out: Path) -> dict[str, Sequence
         **changing_commands(kind, store, ID, "a.txt", new),
         "ls STORE": ("store", "ls", f"{store}"),
         "check": ("store", "check", f"{store}"),
+        "report": ("store", "report", f"{store}", "--json"),
         "check --digests": ("store", "check", f"{store}", "--digests"),
         "repair": ("store", "repair", f"{store}"),
         "migrate --dry-run": (*migrate, "--dry-run"),

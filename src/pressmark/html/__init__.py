@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
@@ -65,11 +66,16 @@ def check_writable(path: str) -> None:
         probe.abandon()
 
 
-def check_page(path: str, packages: Sequence[str]) -> None:
+def check_page(path: str, packages: Sequence[str], source: str | bytes | os.PathLike[str] | None = None) -> None:
     """Check that a page can be created and written, before what it reports on begins.
 
-    :raises ReportError: a package is missing, the name is that of another format, or the file cannot be written
+    :param source: a file that is read for the page
+    :raises ReportError: a package is missing, the name is that of another format, or the file cannot be written, or is
+        the source
     """
+    with suppress(OSError):
+        if source is not None and os.path.samefile(path, source):
+            raise ReportError(path, "input and report are the same file; choose another report")
     if os.path.splitext(path)[1].lower() not in ("", ".html", ".htm"):
         raise ReportError(path, "a report is HTML; choose a name that ends in .html")
     check_packages(path, packages)

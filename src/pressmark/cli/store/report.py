@@ -95,7 +95,7 @@ def report_command(
     store = open_store(path, kind, layout, identifiers, undeclared=True)
     if page is not None:
         try:
-            check_store_page(page, store.root)
+            check_store_page(page, store.root, state)
         except ReportError as error:
             raise CallError(str(error)) from None
     interrupted = "interrupted; no report was written; run the same command again"

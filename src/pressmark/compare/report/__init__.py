@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
@@ -21,7 +20,6 @@ from pressmark.compare.report.verdict import (
     safety_of,
 )
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
-from pressmark.errors import ReportError
 from pressmark.html import check_page, embed_json, format_large_number, render_page, write_page
 from pressmark.version import __version__
 
@@ -62,11 +60,7 @@ def check_report(path: str | os.PathLike[str], source: str | os.PathLike[str] | 
     :param source: the file of identifiers, which the report must not replace
     :raises ReportError: a package is missing, the name is that of another format, or the file cannot be written
     """
-    target = os.fspath(path)
-    with suppress(OSError):
-        if source is not None and os.path.samefile(target, source):
-            raise ReportError(target, "input and report are the same file; choose another report")
-    check_page(target, _NEEDS)
+    check_page(os.fspath(path), _NEEDS, source)
 
 
 def write_report(comparison: ComparisonData, path: str | os.PathLike[str]) -> None:

@@ -475,10 +475,10 @@ class AuditState:
 
 
 class LastResults(NamedTuple):
-    """The last verification of each object that a state knows. Each object counts once.
+    """The last verification of each object that a state knows.
 
     :ivar objects: number of objects
-    :ivar periods: for each number of days, the objects without errors that were verified in them, and not in fewer days
+    :ivar periods: for each number of days, the objects without errors that were verified in them
     :ivar earlier: those without errors that were verified longer ago
     :ivar damaged: those with errors when they were verified last
     :ivar never: those that were never verified
@@ -502,7 +502,7 @@ def last_results(
 
     :param path: the file of the state
     :param store: as for :class:`AuditState`, like ``kind``
-    :param days: numbers of days, the smallest first
+    :param days: numbers of days
     :param now: seconds since 1970
     :raises AuditError: the file does not exist, an audit uses it, or it is not the state of this store
     """
@@ -513,12 +513,12 @@ def last_results(
         base.execute("PRAGMA query_only=1")
         base.execute("BEGIN")
         _checked_meta(base, name, store, kind)
-        sums = "".join(f", SUM(turn > 0 AND verified BETWEEN {now - 86_400 * one} AND {now})" for one in days)
+        sums = "".join(f", SUM(turn > 0 AND verified >= {now - 86_400 * one})" for one in days)
         objects, intact, damaged, never, oldest, *within = base.execute(
             f"SELECT COUNT(*), SUM(turn > 0), SUM(turn < 0), SUM(turn = 0), MIN(verified){sums}"
             " FROM objects INDEXED BY due"
         ).fetchone()
-        found = [number or 0 for number in within]
+        periods = {one: number or 0 for one, number in zip(days, within, strict=True)}
         kinds: Counter[str] = Counter()
         first: dict[str, str] = {}
         groups = "SELECT result, COUNT(*), path, MIN(number) FROM objects WHERE turn < 0 GROUP BY result ORDER BY 4"
@@ -528,8 +528,8 @@ def last_results(
                 first.setdefault(one, decode_fs(encode_fs(where)))
         return LastResults(
             objects,
-            {one: count - before for one, count, before in zip(days, found, [0, *found], strict=False)},
-            (intact or 0) - max(found, default=0),
+            periods,
+            (intact or 0) - max(periods.values()),
             damaged or 0,
             never or 0,
             oldest,

@@ -18,7 +18,8 @@ from pressmark.bagit.bag_tags import BagTags, read_tag_files
 from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.remote.bag_in_bucket import BaseInBucket, open_base
 from pressmark.buckets.address import find_key
-from pressmark.buckets.listing import listed
+from pressmark.buckets.bucket import ListedKey
+from pressmark.buckets.listing import listed, status_of_key
 from pressmark.buckets.probe import STAGING
 from pressmark.buckets.remote_directory import RemoteDirectory
 from pressmark.buckets.remote_file import RemoteFile
@@ -199,15 +200,28 @@ class RemoteBag(BagObject):
         self._bucket, key = find_key(address)
         self._prefix = key[: key.rfind(b"/") + 1] if serialized else key + b"/" + BELOW_PAYLOAD
 
+    @property
+    def statuses(self) -> Mapping[str, os.stat_result]:
+        """The status of each file."""
+        with object_errors(self._store, self.id):
+            if self.serialized:
+                name = os.path.basename(encode_fs(self._bag_path))
+                return {decode_fs(name): status_of_key(self._bucket.head(self._prefix + name))}
+            return {name: status_of_key(one) for name, one in self._payload()}
+
     def files(self) -> Iterator[tuple[str, str]]:
         with object_errors(self._store, self.id):
             if self.serialized:
                 yield decode_fs(os.path.basename(self._bag_path)), self.bag_path
                 return
-            for one in listed(self._bucket, self._prefix):
-                name = one.key[len(self._prefix) :]
-                if not name.endswith(b"/"):
-                    yield decode_fs(name), os.fsdecode(os.path.join(self._top, name))
+            for name, _key in self._payload():
+                yield name, os.fsdecode(os.path.join(self._top, encode_fs(name)))
+
+    def _payload(self) -> Iterator[tuple[str, ListedKey]]:
+        for one in listed(self._bucket, self._prefix):
+            name = one.key[len(self._prefix) :]
+            if not name.endswith(b"/"):
+                yield decode_fs(name), one
 
     def empty_directories(self) -> Iterator[tuple[str, str]]:
         return iter(())

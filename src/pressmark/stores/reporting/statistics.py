@@ -54,7 +54,7 @@ class Largest(NamedTuple):
     """The largest file or object.
 
     :ivar bytes: its size
-    :ivar name: the path of the file in the store, or the identifier of the object
+    :ivar name: the identifier of the object, or its path in the store; for a file, also the name of the file
     """
 
     bytes: int = -1
@@ -72,6 +72,7 @@ class Statistics:
     Files are the content, without what describes it, such as inventories and tag files.
 
     :ivar objects: number of objects
+    :ivar unreadable: those that cannot be read; their files are not counted
     :ivar files: of OCFL objects, those of the newest versions
     :ivar bytes: the size of these files
     :ivar stored_files: number of files on the disk; of OCFL objects, those of all versions, each once
@@ -87,6 +88,7 @@ class Statistics:
     """
 
     objects: int = 0
+    unreadable: int = 0
     files: int = 0
     bytes: int = 0
     stored_files: int = 0
@@ -100,6 +102,11 @@ class Statistics:
     versions: Counter[int] = field(default_factory=Counter)
     largest_file: Largest = _NONE
     largest_object: Largest = _NONE
+
+    @classmethod
+    def of_unreadable(cls) -> Statistics:
+        """Return the numbers of an object that cannot be read."""
+        return cls(objects=1, unreadable=1)
 
     def add_file(self, name: str, size: int) -> None:
         """Count a file of the newest version.
@@ -143,7 +150,7 @@ class Statistics:
 
     def add(self, other: Statistics) -> None:
         """Add the numbers of an object."""
-        for name in ("objects", "files", "bytes", "stored_files", "stored_bytes", "all_versions"):
+        for name in ("objects", "unreadable", "files", "bytes", "stored_files", "stored_bytes", "all_versions"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         _add_all(self.months, other.months)
         _add_all(self.file_sizes, other.file_sizes)
@@ -161,6 +168,7 @@ class Statistics:
         stored = {"files": self.stored_files, "bytes": self.stored_bytes}
         return {
             "objects": self.objects,
+            "unreadable": self.unreadable,
             "files": self.files,
             "bytes": self.bytes,
             "stored": stored,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib.resources import files
+from math import floor
 from time import gmtime, strftime
 from typing import NamedTuple
 
 from pressmark.buckets.address import is_address
 from pressmark.errors import ReportError, quoted_path
 from pressmark.fs.names import is_inside
-from pressmark.html import check_page, embed_json, format_number, render_page, write_page
+from pressmark.html import check_page, embed_json, format_number, format_percent, render_page, write_page
 from pressmark.stores.reporting.report_data import StoreReportData
 from pressmark.stores.reporting.statistics import OTHER, Amount, most_frequent
 from pressmark.version import __version__
@@ -46,17 +47,20 @@ class _Row(NamedTuple):
     total: int = 0
 
 
-def check_store_page(path: str | os.PathLike[str], store: str) -> None:
+def check_store_page(
+    path: str | os.PathLike[str], store: str, state: str | bytes | os.PathLike[str] | None = None
+) -> None:
     """Check that the page of a store can be created and written, before the store is read.
 
     :param store: its path or address
-    :raises ReportError: a package is missing, the name is that of another format, or the file cannot be written, or is
-        in the store
+    :param state: the state of its audits, which the page must not replace
+    :raises ReportError: a package is missing, the name is that of another format, or the file cannot be written, is in
+        the store, or is the state
     """
     target = os.fspath(path)
     if not is_address(store) and is_inside(target, store):
         raise ReportError(target, f"inside of the store {quoted_path(store)}; choose another file")
-    check_page(target, _NEEDS)
+    check_page(target, _NEEDS, state)
 
 
 def write_store_page(report: StoreReportData, path: str | os.PathLike[str]) -> None:
@@ -86,6 +90,7 @@ def store_page_text(report: StoreReportData) -> str:
         "created": strftime("%Y-%m-%d %H:%M UTC", gmtime(report.created)),
         "growth": growth,
         "curve": curve,
+        "unreadable": _counted(statistics.unreadable, "unreadable object"),
         "dates": [(count, _DATES[one]) for one, count in statistics.dates.most_common()],
         "formats": [_Row(_format_name(one), amount, _share(amount.bytes, most)) for one, amount in formats.items()],
         "sizes": [*_sizes(report)],
@@ -95,7 +100,7 @@ def store_page_text(report: StoreReportData) -> str:
         "data": embed_json(report.record()),
         "version": __version__,
     }
-    return render_page(template, context, {"size": _size})
+    return render_page(template, context, {"size": _size, "percent": _percent})
 
 
 def _size(size: int) -> str:
@@ -203,20 +208,26 @@ def _versions(report: StoreReportData) -> Iterator[_Row]:
         yield _Row(label, Amount(count), _share(count, most))
 
 
-def _coverage(report: StoreReportData) -> Iterator[tuple[str, str, int, float, float | None]]:
-    """Yield the rows of the coverage: name, label, number of objects, their share, and the share up to this row."""
+def _coverage(report: StoreReportData) -> Iterator[tuple[str, str, int, float]]:
+    """Yield the rows of the coverage: name, label, number of objects, and their share."""
     found = report.audited
     if found is None:
         return
-    total, after = 0, 0
-    for days, count in found.periods.items():
-        total += count
-        label = f"in the last {days} days" if not after else f"{after + 1} to {days} days ago"
-        yield f"{days}", label, count, _share(count, found.objects), _share(total, found.objects)
-        after = days
-    yield "earlier", f"more than {after} days ago", found.earlier, _share(found.earlier, found.objects), None
-    yield "never", "never verified", found.never, _share(found.never, found.objects), None
-    yield "damaged", "with errors when verified last", found.damaged, _share(found.damaged, found.objects), None
+    days = max(found.periods)
+    rows = [(f"{one}", f"in the last {one} days", count) for one, count in found.periods.items()]
+    rows += [
+        ("earlier", f"more than {days} days ago", found.earlier),
+        ("never", "never", found.never),
+        ("damaged", "with errors, the last time", found.damaged),
+    ]
+    yield from ((name, label, count, _share(count, found.objects)) for name, label, count in rows)
+
+
+def _percent(share: float) -> str:
+    """Return a share as a percentage; 100 % and 0 % mean all and none."""
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", "\u00a0%")
+    return f"{floor(10_000 * share) / 100:.2f}\u00a0%" if share > 0.99 else format_percent(share)
 
 
 def _day(report: StoreReportData) -> str:

@@ -64,15 +64,23 @@ def report(
     audited = None if state is None else last_results(state, name_in_state(store), store.kind, DAYS, now)
     counts: dict[tuple[str, str], ProblemCount] = {}
 
-    def count(found: Problem) -> None:
-        key = found.kind, found.severity
+    def on_event(event: object) -> None:
+        if not isinstance(event, Problem):
+            if progress is not None:
+                progress(event)
+            return
+        key = event.kind, event.severity
         before = counts.get(key)
         if before is None:
-            counts[key] = ProblemCount(*key, 1, found.path, found.message, _remedy(found.kind))
+            counts[key] = ProblemCount(*key, 1, event.path, event.message, _remedy(event.kind))
         else:
             counts[key] = replace(before, count=before.count + 1)
 
-    statistics = measure(store, count, threads, progress, ignore)
+    statistics = measure(store, on_event, threads, ignore)
+    if audited is not None:
+        # No audit has listed them yet.
+        new = max(0, statistics.objects - audited.objects)
+        audited = audited._replace(objects=audited.objects + new, never=audited.never + new)
     damaged = {} if audited is None else audited.kinds
     return StoreReport(
         store.root,
