@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from pressmark.progress_event import EventListener, ProgressEvent
 from pressmark.stores import OcflRoot, Store, StoreReport
 from pressmark.stores.ocfl import check
 from pressmark.stores.reporting import statistics
-from pressmark.stores.reporting.statistics import OTHER, Amount, Statistics, most_frequent
+from pressmark.stores.reporting.statistics import OTHER, Amount, ObjectNumbers, Statistics, most_frequent
 from support.in_bucket import ADDRESS, fill, serving
 from support.trees import write
 
@@ -264,11 +264,14 @@ def test_progress(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 # --- counters ---------------------------------------------------------------------------------------------------------
 
 
-def of_files(*names: str, size: int = 1) -> Statistics:
-    found = Statistics()
-    for name in names:
+def of_files(*names: str, sizes: Sequence[int] = ()) -> Statistics:
+    """Return the numbers of one object with files."""
+    found = ObjectNumbers("object")
+    for name, size in zip(names, sizes or [1] * len(names), strict=True):
         found.add_file(name, size)
-    return found
+    total = Statistics()
+    total.add(found)
+    return total
 
 
 def test_rare_endings_are_counted_together() -> None:
@@ -287,8 +290,10 @@ def test_endings_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "_MOST_ENDINGS", 5)
     total = Statistics()
     for number in range(40):
-        total.add(of_files(f"x.e{number}"))
-        total.add(of_files("x.e0"))
+        for ending in (f"e{number}", "e0"):
+            one = ObjectNumbers("object")
+            one.add_file(f"x.{ending}", 1)
+            total.add(one)
     assert len(total.endings) == 6
     assert total.endings["e0"] == Amount(41, 41)
     assert total.endings[OTHER] == Amount(35, 35)
@@ -296,9 +301,8 @@ def test_endings_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_classes_of_sizes() -> None:
-    found = Statistics()
-    for size in (0, 1, 999, 1000, 9999, 10_000, 999_999_999_999, 10**12, 10**18):
-        found.add_file("x", size)
+    sizes = (0, 1, 999, 1000, 9999, 10_000, 999_999_999_999, 10**12, 10**18)
+    found = of_files(*["x"] * len(sizes), sizes=sizes)
     rows = [(one["from"], one["below"], one["files"]) for one in found.record()["sizes"]]  # type: ignore[attr-defined]
     assert rows[:4] == [(0, 1, 1), (1, 1000, 2), (1000, 10_000, 2), (10_000, 100_000, 1)]
     assert rows[-2:] == [(10**11, 10**12, 1), (10**12, None, 2)]
@@ -308,7 +312,7 @@ def test_classes_of_sizes() -> None:
 def test_classes_of_versions() -> None:
     total = Statistics()
     for versions in (1, 1, 5, 6, 10, 11, 100, 101, 5000):
-        total.add(Statistics().end_object("x", "versions", versions))
+        total.add(ObjectNumbers("x", "versions", "2026-01", versions))
     rows = [(one["from"], one["to"], one["objects"]) for one in total.record()["versions_per_object"]]  # type: ignore[attr-defined]
     assert rows == [(1, 1, 2), (5, 5, 1), (6, 10, 2), (11, 20, 1), (51, 100, 1), (101, None, 2)]
     assert total.all_versions == 5235

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from time import gmtime, strftime
@@ -17,10 +17,10 @@ from pressmark.stores.comparing.object_pairs import statuses_of
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.objects import OnEvent, StoreObject
 from pressmark.stores.ocfl.history import version_names
-from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, logical_files, read_inventory
+from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, version_state
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item
-from pressmark.stores.reporting.statistics import Statistics, month_of
+from pressmark.stores.reporting.statistics import ObjectNumbers, Statistics, month_of
 from pressmark.stores.store import Store
 from pressmark.stores.stored_object import StoredObject
 from pressmark.stores.walked_store import StoreWalk, WalkedStore
@@ -46,12 +46,13 @@ def measure(store: Store, on_event: OnEvent, threads: int | None, ignore: Sequen
     assert isinstance(store, WalkedStore)
     total = Statistics()
     failed = 0
-    for items, found in _measured(store, threads, ignore):
+    for items, objects in _measured(store, threads, ignore):
         for item in items:
             for one in [item] if isinstance(item, Problem) else item.problems:
                 failed += 1
                 on_event(one)
-        total.add(found)
+        for found in objects:
+            total.add(found)
         on_event(ProgressEvent(items=total.objects, failed=failed))
     return total
 
@@ -65,14 +66,14 @@ def _measure_ocfl(root: OcflRoot, on_event: OnEvent, threads: int | None, ignore
     total = Statistics()
 
     def on_object(found: ObjectResult) -> None:
-        total.add(found.measured or Statistics.of_unreadable())
+        total.add(found.measured)
 
     with store_errors(root.root):
         Check(root, on_event, on_object, measure=_of_ocfl_object).report(False, resolve_threads(threads), ignore)
     return total
 
 
-def _of_ocfl_object(tree: ObjectTree) -> Statistics | None:
+def _of_ocfl_object(tree: ObjectTree) -> ObjectNumbers | None:
     """Return the numbers of an OCFL object; :data:`None` if its inventory cannot be read.
 
     A content file counts in the month of the version in whose directory it is.
@@ -80,22 +81,23 @@ def _of_ocfl_object(tree: ObjectTree) -> Statistics | None:
     try:
         document = read_inventory(tree.content(INVENTORY))
         names = version_names(document)
-        logical = list(logical_files(document))
-        contents = {path for paths in document["manifest"].values() for path in paths}
+        manifest, state = version_state(document)
         created = {name: month_of(document["versions"][name].get("created")) for name in names}
     except (InventoryError, OSError, AttributeError):
         return None
-    found = Statistics()
-    files, sizes = tree.files, tree.sizes
-    for name, content, _digest in logical:
-        if content in files:
-            found.add_file(name, sizes[files[content]])
-    found.add_stored(created[names[0]], 0, 0, 1)
-    for content in contents & files.keys():
-        found.add_stored(created.get(content.partition("/")[0], ""), 1, sizes[files[content]])
     identifier = document.get("id")
     name = identifier if isinstance(identifier, str) and identifier else decode_fs(tree.path)
-    return found.end_object(name, "versions" if all(created.values()) else "unknown", len(names))
+    dates = "versions" if all(created.values()) else "unknown"
+    found = ObjectNumbers(name, dates, created[names[0]], len(names))
+    files, sizes = tree.files, tree.sizes
+    for digest, logical in state.items():
+        number = files.get(manifest[digest][0])
+        if number is not None:
+            for one in logical:
+                found.add_file(one, sizes[number])
+    for content in {path for paths in manifest.values() for path in paths} & files.keys():
+        found.add_stored(created.get(content.partition("/")[0], ""), sizes[files[content]])
+    return found
 
 
 # --- other stores -----------------------------------------------------------------------------------------------------
@@ -105,14 +107,15 @@ class _Measured(NamedTuple):
     """An object after its check, or a problem outside of objects.
 
     :ivar items: its record, or what replaces it
+    :ivar objects: the numbers of each object among the items; :data:`None` for one that cannot be read
     """
 
     items: Sequence[Item]
-    statistics: Statistics
+    objects: Sequence[ObjectNumbers | None] = ()
 
 
 def _measured(store: WalkedStore, threads: int | None, ignore: Sequence[str]) -> Iterator[_Measured]:
-    yield _Measured(store.own_problems(), Statistics())
+    yield _Measured(store.own_problems())
     items = _items(store.walk.with_options(ignore), threads)
     examine = partial(_examined, store, ignore)
     if store.bucket is None:
@@ -135,45 +138,42 @@ def _items(walk: StoreWalk, threads: int | None) -> Iterator[Item]:
 
 def _examined(store: WalkedStore, ignore: Sequence[str], item: Item) -> _Measured:
     if isinstance(item, Problem):
-        return _Measured([item], Statistics())
+        return _Measured([item])
     items = store.examine(item, False, Report(counts={"files": 0, "bytes": 0}), ignore)
-    total = Statistics()
+    objects: list[ObjectNumbers | None] = []
     for record in [one for one in items if isinstance(one, StoreObject)]:
         try:
-            total.add(_of_object(store, record))
+            objects.append(_of_object(store, record))
         except (ObjectError, OSError) as error:
-            total.add(Statistics.of_unreadable())
+            objects.append(None)
             if not any(one.severity == "error" for one in record.problems):
                 reason = error.reason if isinstance(error, ObjectError) else error.strerror or str(error)
                 items.append(problem("unreadable", encode_fs(record.path), reason))
-    return _Measured(items, total)
+    return _Measured(items, objects)
 
 
-def _of_object(store: WalkedStore, record: StoreObject) -> Statistics:
+def _of_object(store: WalkedStore, record: StoreObject) -> ObjectNumbers:
     """Return the numbers of an object without versions.
 
     :raises ObjectError: it cannot be read
     :raises OSError: a file cannot be looked at
     """
-    found = store.locate(record)
-    statistics = Statistics()
-    statuses = _statuses(store, found)
-    bagged = _bagging_month(cast("BagObject", found)) if store.kind == "bags" else ""
-    months = {name: bagged or _month_of_time(one.st_mtime) for name, one in statuses.items()}
-    first = min(filter(None, months.values()), default=bagged)
-    statistics.add_stored(first, 0, 0, 1)
-    for name, status in statuses.items():
-        statistics.add_file(name, status.st_size)
-        statistics.add_stored(months[name], 1, status.st_size)
-    dates = "bagging-date" if bagged else "modified" if first else "unknown"
-    return statistics.end_object(record.id or record.path, dates)
+    stored = store.locate(record)
+    bagged = _bagging_month(cast("BagObject", stored)) if store.kind == "bags" else ""
+    found = ObjectNumbers(record.id or record.path)
+    for name, status in _statuses(store, stored).items():
+        found.add_file(name, status.st_size)
+        found.add_stored(bagged or _month_of_time(status.st_mtime), status.st_size)
+    found.first = min(filter(None, found.months), default=bagged)
+    found.dates = "bagging-date" if bagged else "modified" if found.first else "unknown"
+    return found
 
 
-def _statuses(store: WalkedStore, found: StoredObject) -> dict[str, os.stat_result]:
-    known = getattr(found, "statuses", None)  # a listing has them
+def _statuses(store: WalkedStore, stored: StoredObject) -> Mapping[str, os.stat_result]:
+    known: Mapping[str, os.stat_result] | None = getattr(stored, "statuses", None)  # a listing has them
     if known is not None:
-        return dict(known)
-    files = dict(found.files())
+        return known
+    files = dict(stored.files())
     return dict(zip(files, statuses_of(store, list(files.values())), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The numbers of a store: counters, which one object fills, and which are added to those of all others.
+"""The numbers of a store: counters, to which those of each object are added.
 
 Their size does not depend on the number of objects or files.
 """
@@ -17,6 +17,7 @@ __all__ = [
     "OTHER",
     "Amount",
     "Largest",
+    "ObjectNumbers",
     "Statistics",
     "ending_of",
     "month_of",
@@ -65,9 +66,48 @@ Amounts = dict[str, Amount]
 _NONE = Largest()
 
 
+@dataclass(slots=True)
+class ObjectNumbers:
+    """The numbers of an object: small, because many wait to be added.
+
+    :ivar name: its identifier, or its path in the store
+    :ivar dates: where its dates are from; see :class:`Statistics`
+    :ivar first: its first month
+    :ivar versions: number of its versions; 0 if objects have none
+    :ivar formats: the files of the newest version, by ending and size class
+    :ivar months: the stored files
+    """
+
+    name: str
+    dates: str = "unknown"
+    first: str = ""
+    versions: int = 0
+    bytes: int = 0
+    largest: Largest = _NONE
+    formats: dict[tuple[str, int], Amount] = field(default_factory=dict)
+    months: Amounts = field(default_factory=dict)
+
+    def add_file(self, name: str, size: int) -> None:
+        """Count a file of the newest version.
+
+        :param name: its name in the object
+        """
+        self.bytes += size
+        _add(self.formats, (ending_of(name), size_class(size)), Amount(1, size))
+        if size > self.largest.bytes:
+            self.largest = Largest(size, name)
+
+    def add_stored(self, month: str, size: int) -> None:
+        """Count a stored file.
+
+        :param month: when it was stored; empty if unknown
+        """
+        _add(self.months, month, Amount(1, size))
+
+
 @dataclass
 class Statistics:
-    """The numbers of an object, or of a store.
+    """The numbers of a store.
 
     Files are the content, without what describes it, such as inventories and tag files.
 
@@ -83,7 +123,7 @@ class Statistics:
     :ivar endings: by ending, in lower case
     :ivar file_sizes: by size class; see :func:`size_class`
     :ivar object_sizes: by size class
-    :ivar versions: number of objects by their number of versions; from five on, in classes
+    :ivar versions: number of objects by their number of versions; from six on, in classes
     :ivar all_versions: the number of versions
     """
 
@@ -103,65 +143,32 @@ class Statistics:
     largest_file: Largest = _NONE
     largest_object: Largest = _NONE
 
-    @classmethod
-    def of_unreadable(cls) -> Statistics:
-        """Return the numbers of an object that cannot be read."""
-        return cls(objects=1, unreadable=1)
-
-    def add_file(self, name: str, size: int) -> None:
-        """Count a file of the newest version.
-
-        :param name: its name in the object
-        """
-        self.files += 1
-        self.bytes += size
-        _add(self.endings, ending_of(name), Amount(1, size))
-        _add(self.file_sizes, size_class(size), Amount(1, size))
-        if size > self.largest_file.bytes:
-            self.largest_file = Largest(size, name)
-
-    def add_stored(self, month: str, count: int, size: int, objects: int = 0) -> None:
-        """Count stored files.
-
-        :param month: when they were stored; empty if unknown
-        :param objects: number of objects that are new in this month
-        """
-        self.stored_files += count
-        self.stored_bytes += size
-        _add(self.months, month, Amount(count, size, objects))
-
-    def end_object(self, name: str, dates: str, versions: int = 0) -> Statistics:
-        """Count the object whose files these are, and return its numbers.
-
-        :param name: its identifier, or its path in the store
-        :param dates: where its dates are from
-        :param versions: number of its versions; 0 if objects have none
-        """
-        self.objects = 1
-        self.dates[dates] = 1
-        self.object_sizes[size_class(self.bytes)] = Amount(1, self.bytes)
-        self.largest_object = Largest(self.bytes, name)
-        if self.largest_file.bytes >= 0:
-            self.largest_file = Largest(self.largest_file.bytes, f"{name}: {self.largest_file.name}")
-        if versions:
-            self.all_versions = versions
-            self.versions[next((most for most in _VERSIONS if versions <= most), _VERSIONS[-1] + 1)] = 1
-        return self
-
-    def add(self, other: Statistics) -> None:
-        """Add the numbers of an object."""
-        for name in ("objects", "unreadable", "files", "bytes", "stored_files", "stored_bytes", "all_versions"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        _add_all(self.months, other.months)
-        _add_all(self.file_sizes, other.file_sizes)
-        _add_all(self.object_sizes, other.object_sizes)
-        for ending, amount in other.endings.items():
+    def add(self, found: ObjectNumbers | None) -> None:
+        """Count an object; :data:`None` for one that cannot be read."""
+        self.objects += 1
+        if found is None:
+            self.unreadable += 1
+            return
+        for (ending, size), amount in found.formats.items():
             is_known = ending in self.endings or len(self.endings) < _MOST_ENDINGS
             _add(self.endings, ending if is_known else OTHER, amount)
-        self.dates.update(other.dates)
-        self.versions.update(other.versions)
-        self.largest_file = max(self.largest_file, other.largest_file, key=lambda one: one.bytes)
-        self.largest_object = max(self.largest_object, other.largest_object, key=lambda one: one.bytes)
+            _add(self.file_sizes, size, amount)
+            self.files += amount.number
+        for month, amount in found.months.items():
+            _add(self.months, month, amount)
+            self.stored_files += amount.number
+            self.stored_bytes += amount.bytes
+        _add(self.months, found.first, Amount(objects=1))
+        self.dates[found.dates] += 1
+        self.bytes += found.bytes
+        _add(self.object_sizes, size_class(found.bytes), Amount(1, found.bytes))
+        if found.bytes > self.largest_object.bytes:
+            self.largest_object = Largest(found.bytes, found.name)
+        if found.largest.bytes > self.largest_file.bytes:
+            self.largest_file = Largest(found.largest.bytes, f"{found.name}: {found.largest.name}")
+        if found.versions:
+            self.all_versions += found.versions
+            self.versions[next((most for most in _VERSIONS if found.versions <= most), _VERSIONS[-1] + 1)] += 1
 
     def record(self) -> dict[str, object]:
         """Return the numbers as a JSON object."""
@@ -221,11 +228,6 @@ def _add(amounts: dict, key: object, amount: Amount) -> None:  # type: ignore[ty
     if before is not None:
         amount = Amount(before.number + amount.number, before.bytes + amount.bytes, before.objects + amount.objects)
     amounts[key] = amount
-
-
-def _add_all(amounts: dict, others: Mapping) -> None:  # type: ignore[type-arg]
-    for key, amount in others.items():
-        _add(amounts, key, amount)
 
 
 def _largest(one: Largest) -> dict[str, object] | None:

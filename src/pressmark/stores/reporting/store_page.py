@@ -90,6 +90,7 @@ def store_page_text(report: StoreReportData) -> str:
         "created": strftime("%Y-%m-%d %H:%M UTC", gmtime(report.created)),
         "growth": growth,
         "curve": curve,
+        "ends": _ends(statistics.months),
         "unreadable": _counted(statistics.unreadable, "unreadable object"),
         "dates": [(count, _DATES[one]) for one, count in statistics.dates.most_common()],
         "formats": [_Row(_format_name(one), amount, _share(amount.bytes, most)) for one, amount in formats.items()],
@@ -173,6 +174,12 @@ def _curve(known: list[str], months: dict[str, Amount]) -> str:
         y = _HEIGHT * (1 - _share(total, whole))
         points.append(f"{x:.1f},{y:.1f}")
     return " ".join([*points, f"{_WIDTH},{_HEIGHT}"])
+
+
+def _ends(months: dict[str, Amount]) -> tuple[str, str]:
+    """Return what is at the two ends of the curve."""
+    known = {month: amount.bytes for month, amount in months.items() if month}
+    return min(known, default=""), f"{max(known, default='')}: {_size(sum(known.values()))}"
 
 
 def _format_name(ending: str) -> str:
