@@ -296,6 +296,9 @@ def furnish_stores(folder: Path, example: str) -> None:
         if " object " in example:
             root.put("a:1", folder / "scans")
             shutil.copytree(folder / "root" / root.find("a:1").path, folder / "object")
+        if " report " in example:
+            root.put("a:1", folder / "scans")
+            stores.audit(root, folder / "root.audit")
         for identifier in ("a:1", "b:2", *(["ark:/13030/xt12t3"] if " put " not in example else [])):
             books.put(identifier, folder / "scans")
 

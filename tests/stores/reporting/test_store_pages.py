@@ -206,7 +206,7 @@ def of_coverage(**numbers: int) -> str:
     last = LastResults(10_000, {30: within, 90: within, 365: within}, **values, oldest=0, kinds={})
     kind = {"fixity": (values["damaged"], "a/b")} if values["damaged"] else {}
     damaged = tuple(ProblemCount(one, "error", count, path, "", "restore it") for one, (count, path) in kind.items())
-    report = StoreReport("root", "pairtree", "pairtree", 0, 1.0, Statistics(objects=10_000), (), last, damaged)
+    report = StoreReport("root", "pairtree", "pairtree", 0, Statistics(objects=10_000), (), last, damaged)
     return visible(store_page_text(report))
 
 

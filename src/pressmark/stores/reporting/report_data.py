@@ -47,7 +47,6 @@ class StoreReportData:
     :ivar kind: of the store
     :ivar layout: the name of its layout; :data:`None` if unknown
     :ivar created: when the report was created, in seconds since 1970
-    :ivar seconds: duration of the pass over the store
     :ivar statistics: the numbers of the store
     :ivar problems: by kind, those with errors first
     :ivar audited: how the objects were verified last; :data:`None` without the state of an audit
@@ -58,7 +57,6 @@ class StoreReportData:
     kind: str
     layout: str | None
     created: int
-    seconds: float
     statistics: Statistics
     problems: tuple[ProblemCount, ...]
     audited: LastResults | None = None
@@ -98,7 +96,6 @@ class StoreReportData:
             "kind": self.kind,
             "layout": self.layout,
             "created": _moment(self.created),
-            "seconds": round(self.seconds, 3),
             "ok": self.ok,
             "errors": self.errors,
             "warnings": self.warnings,

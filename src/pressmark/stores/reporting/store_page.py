@@ -151,11 +151,12 @@ def _growth(months: dict[str, Amount]) -> tuple[list[_Row], str]:
     rows += [(one, months[one]) for one in known[-_MONTHS:]]
     if "" in months:
         rows.append(("unknown", months[""]))
-    most = max((amount.bytes for _, amount in rows), default=0)
+    most = max((months[one].bytes for one in known[-_MONTHS:]), default=0)
     found, total = [], 0
     for label, amount in rows:
         total += amount.bytes
-        found.append(_Row(label, amount, _share(amount.bytes, most), total))
+        # A bar compares months.
+        found.append(_Row(label, amount, _share(amount.bytes, most) if label in months else 0.0, total))
     return found, _curve(known, months)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import monotonic, time
+from time import time
 
 from pressmark.progress_event import Progress
 from pressmark.reports import ERROR, Problem
@@ -60,7 +60,7 @@ def report(
     :raises AuditError: an audit uses the state, or it is not that of this store
     :raises StoreError: the store cannot be read
     """
-    begin, now = monotonic(), int(time())
+    now = int(time())
     audited = None if state is None else last_results(state, name_in_state(store), store.kind, DAYS, now)
     counts: dict[tuple[str, str], ProblemCount] = {}
 
@@ -87,7 +87,6 @@ def report(
         store.kind,
         None if store.layout is None else store.layout.name,
         now,
-        monotonic() - begin,
         statistics,
         tuple(sorted(counts.values(), key=lambda one: (one.severity != ERROR, -one.count, one.kind))),
         audited,
