@@ -37,7 +37,6 @@ LONG = (
     *(
         "store ls root",
         "store check root --digests",
-        "store report books --json",
         "store report root --json",
         "store put books2 --from list.tsv",
         "store put root2 --from list.tsv",

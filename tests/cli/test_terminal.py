@@ -74,7 +74,7 @@ COMMANDS = {
     "store put --from": Command("store put books --from list.tsv", f"{AGAIN} to store the others", r"of 4,000 objects"),
     "store check": Command("store check root", f"nothing was changed; {AGAIN}", r"\d objects?"),
     "store check --workers": Command("store check root --digests --workers 2 --work run", f"interrupted; {AGAIN}", ""),
-    "store report": Command("store report root --json", f"no report was written; {AGAIN}", r"\d objects?"),
+    "store report": Command("store report root -o page.html", f"no report was written; {AGAIN}", r"\d objects?"),
     "store repair": Command("store repair root", "run the same command to continue", r"\d objects?"),
     "migrate --dry-run": Command(
         "migrate books new --to ocfl --layout 0003 --dry-run",

@@ -99,7 +99,7 @@ def report_command(
         except ReportError as error:
             raise CallError(str(error)) from None
     interrupted = "interrupted; no report was written; run the same command again"
-    with Output(progress, "object", as_json=as_json, data=True, interrupted=interrupted) as output:
+    with Output(progress, "object", as_json=as_json, interrupted=interrupted) as output:
         report = stores.report(store, state, threads=threads, progress=output.progress, ignore=ignore)
         if page is not None:
             try:
