@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,6 +94,29 @@ def test_numbers_in_a_bucket(kind: str, tmp_path: Path) -> None:
     if kind == "bags":  # one bag has no date
         assert sum(one["objects"] for one in here.pop("growth")) >= sum(one["objects"] for one in there.pop("growth"))
     assert there == here
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_requests(kind: str, tmp_path: Path) -> None:
+    """A report on a root makes the requests of a check; on other stores, a few for each object, whatever its files."""
+    path = make_store(kind, tmp_path / "store", 6)
+    bucket = MemoryBucket()
+    assert fill(bucket, path)
+    calls: Counter[str] = Counter()
+    numbers = []
+    with serving(bucket):
+        store = stores.open(ADDRESS, kind)
+        bucket.on_request = lambda call, _key: calls.update([call])
+        for run in (store.check, lambda: stores.report(store)):
+            run()
+            numbers.append({name: count for name, count in calls.items() if not name.endswith("done")})
+            calls.clear()
+        bucket.on_request = None
+    assert not {"put", "delete", "copy"} & numbers[1].keys()
+    if kind == "ocfl":
+        assert numbers[1] == numbers[0]
+    else:
+        assert 0 < sum(numbers[1].values()) - sum(numbers[0].values()) <= 6 * 12
 
 
 def test_damaged_objects_of_a_root(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def _sizes(report: StoreReportData) -> Iterator[tuple[_Row, Amount]]:
         if number == 0:
             label = "empty"
         elif below is None:
-            label = f"{_size(first)} or more"
+            label = f"{_round(first)} or more"
         else:
             label = f"below {_round(below)}" if number == 3 else f"{_round(first)} to {_round(below)}"
         amount = files_of.get(number, Amount())
