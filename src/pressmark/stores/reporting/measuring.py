@@ -116,7 +116,7 @@ class _Measured(NamedTuple):
 
 def _measured(store: WalkedStore, threads: int | None, ignore: Sequence[str]) -> Iterator[_Measured]:
     yield _Measured(store.own_problems())
-    items = _items(store.walk.with_options(ignore), threads)
+    items = _items(store.walk.with_options(ignore, readable=True), threads)
     examine = partial(_examined, store, ignore)
     if store.bucket is None:
         yield from ordered_map(examine, items, threads=threads, name="pressmark-report")
@@ -139,7 +139,9 @@ def _items(walk: StoreWalk, threads: int | None) -> Iterator[Item]:
 def _examined(store: WalkedStore, ignore: Sequence[str], item: Item) -> _Measured:
     if isinstance(item, Problem):
         return _Measured([item])
-    items = store.examine(item, False, Report(counts={"files": 0, "bytes": 0}), ignore)
+    items: list[Item] = [item]
+    if store.kind == "bags":  # the walk has checked other objects
+        items = store.examine(item, False, Report(counts={"files": 0, "bytes": 0}), ignore)
     objects: list[ObjectNumbers | None] = []
     for record in [one for one in items if isinstance(one, StoreObject)]:
         try:
