@@ -185,8 +185,10 @@ class NextVersion:
         refuse_mutable_head(self._storage, self._root.root, self._identifier, self.path)
         why = self._fault()
         finish = partial(finish_version, self._root, self._publishing, self.path)
-        if why is not None and (self._publishing.recover(self.path) or finish()):
-            why = self._fault()
+        if why is not None:
+            if not self._publishing.recover(self.path):
+                finish()
+            why = self._fault()  # another run may have finished it instead
         if why is not None:
             raise self._improper(why)
         if self._irregularity() is None:
@@ -204,9 +206,11 @@ class NextVersion:
 
     def _fault(self) -> str | None:
         """Return the first error of the declaration and the inventory."""
-        names = (declaration(OBJECT, version)[0] for version in VERSIONS)
-        there = [name for name in names if self._storage.exists(self._path(name))]
+        there = self._declarations()
         version, problems = read_declaration(self._storage, self.path, OBJECT, there)
+        while problems and there != (now := self._declarations()):  # another run upgrades the object
+            there = now
+            version, problems = read_declaration(self._storage, self.path, OBJECT, there)
         if version is None:
             return "declaration-missing: the object declares no supported version of OCFL"
         if later(version, self._root.version):
@@ -224,6 +228,11 @@ class NextVersion:
             return f"{problems[0].kind}: {problems[0].message}"
         errors = inventory_errors(self._current.document, version)
         return f"{errors[0].kind}: {errors[0].message}" if errors else None
+
+    def _declarations(self) -> list[bytes]:
+        """Return the names of the object's declarations."""
+        names = [declaration(OBJECT, version)[0] for version in VERSIONS]
+        return [name for name in names if self._storage.exists(self._path(name))]
 
     def _irregularity(self) -> str | None:
         """Return what another run, killed or not, may have left unfinished."""
