@@ -158,14 +158,13 @@ def sources(
     if digests not in ("read", "stored"):
         raise ValueError(f"digests={digests!r}: expected read or stored")
     key_at = keys_at(digests)
-    are_read = digests == "read"
     for path in paths:
         source = path if isinstance(path, str | bytes | Outcome) else os.fspath(path)
         if isinstance(source, Outcome):
             yield source
         elif beneath is None and address.is_address(source):
             yield key_at(source)
-        elif are_read:
+        elif digests == "read":
             yield source
         else:
             what = "not in object storage, where servers keep digests"

@@ -51,7 +51,7 @@ BATCH = 512  # files taken from the input together
 BLOCK, LEAST = 128, 16
 # Files that are not on this computer and are fetched at a time, and seconds to wait for them at the end of a run.
 FETCHES, PATIENCE = 16, 0.5
-# What a lane reads at once, in bytes: a file that is read in sequence is not longer.
+# Longest file that is read in sequence in a lane: what a lane reads at once, PM_READ_SIZE in digests/engine.h.
 LANE_SIZE = 1 << 17
 # Up to this amount of work, no thread is started: in bytes, where opening a file counts as this many, because it may be
 # on a network.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from hashlib import blake2b
-from itertools import groupby
+from itertools import chain, groupby
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, cast
 
@@ -138,11 +138,9 @@ def verify(
     top = real = None
     together = ProgressOfCalls(progress, ProgressEvent())
     with ExitStack() as stack:
-        matched = None
-        if base is not None and read_new is not False:
-            from pressmark.fixity.matching.moved_files import MovedFiles  # SQLite is only for searches
-
-            matched = stack.enter_context(MovedFiles())
+        matched: MovedFiles | None = None  # once there are files to match: SQLite is not for every run
+        matches = base is not None and read_new is not False
+        algorithm_sets: dict[tuple[str, ...], None] = {}
         if links == "refuse" and HAS_DESCRIPTORS and not is_remote:
             top = stack.enter_context(open_directory(os.sep))
             real = os.path.realpath(base or b".")
@@ -166,23 +164,24 @@ def verify(
                     yield entry, key or (path if real is None else _without_links(real, name))
 
         for names, tasks in groupby(listed(), key=lambda task: tuple(task[0].digests)):
-            if matched is not None:
-                matched.add_algorithms(names)
+            algorithm_sets.setdefault(names)
             for entry, outcome in hash_tasks(
                 tasks, names, threads, together.next(), links=opened, read=read, ledger=ledger, beneath=top
             ):
                 verdict = _verdict(entry, outcome, base)
-                if matched is not None and verdict.kind in MISSING:
+                if matches and verdict.kind in MISSING:
+                    matched = matched or stack.enter_context(_moved_files())
                     matched.add_missing(entry, verdict.kind, verdict.message)
                 else:
                     yield verdict
         if base is None or known is None:
             return
         found = _new(base, others, known, excluded)
-        if matched is None or not (read_new or matched.has_missing) or not matched.algorithms:
+        if matched is None and not (read_new and algorithm_sets):
             for _source, verdict in found:
                 yield verdict
             return
+        matched = matched or stack.enter_context(_moved_files())
 
         def new_files() -> Iterator[tuple[Verdict, bytes | Fetched | Outcome]]:
             for source, verdict in found:
@@ -192,7 +191,7 @@ def verify(
 
         for verdict, outcome in hash_tasks(
             new_files(),
-            matched.algorithms,
+            dict.fromkeys(chain.from_iterable(algorithm_sets)),
             threads,
             together.next(),
             links=opened,
@@ -200,7 +199,7 @@ def verify(
             ledger=ledger,
             beneath=top,
         ):
-            matched.add_new(verdict.state, outcome._replace(path=verdict.path))
+            matched.add_new(verdict.state, outcome._replace(path=verdict.path), algorithm_sets)
         matched.match(() if iter(entries) is entries else entries)
         yield from _matched(matched)
 
@@ -515,6 +514,12 @@ def respelled(name: str, base: str | bytes | os.PathLike[str] | None = None) -> 
     if other in (name, "") or not os.path.lexists(path) or os.path.isdir(path):
         return None
     return other
+
+
+def _moved_files() -> MovedFiles:
+    from pressmark.fixity.matching.moved_files import MovedFiles
+
+    return MovedFiles()
 
 
 def _matched(files: MovedFiles) -> Iterator[Verdict]:

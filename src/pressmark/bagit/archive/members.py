@@ -11,15 +11,20 @@ from typing import NoReturn, Protocol
 from pressmark.bagit.paths import canonical, why_unsafe
 from pressmark.errors import ArchiveError, BagError
 
-__all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "ReadableFile", "bounded_time", "clean_name", "why_no_link"]
+__all__ = [
+    *("BLOCK", "NTFS_EPOCH", "ArchiveFile", "Limits", "Member", "ReadableFile"),
+    *("bounded_time", "clean_name", "why_no_link"),
+]
 
 BLOCK = 256 << 10  # bytes that are read or decompressed at a time
 # Limits of common file systems: a longer name could not be unpacked.
 COMPONENT_LIMIT = 255  # bytes
 NAME_LIMIT = 4096  # bytes
 _LARGEST = (1 << 63) - 1  # bytes in a file
+#: The year 1601, where the times of Windows begin, in seconds since 1970.
+NTFS_EPOCH = -11_644_473_600
 # Times that all systems can set, in nanoseconds since 1970: years 1601 to 9999.
-_FIRST_TIME, _LAST_TIME = -11_644_473_600 * 10**9, 253_402_300_800 * 10**9 - 1
+_FIRST_TIME, _LAST_TIME = NTFS_EPOCH * 10**9, 253_402_300_800 * 10**9 - 1
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tarfile import BLOCKSIZE, DIRTYPE, PAX_FORMAT, RECORDSIZE, REGTYPE, TarInfo
 from time import gmtime
 from typing import BinaryIO, Protocol
 
+from pressmark.bagit.archive.members import NTFS_EPOCH
 from pressmark.errors import BagError
 from pressmark.threads import Threads
 
@@ -29,7 +30,7 @@ _ZIP_TIMES = 315_532_800, 4_354_819_198
 # Extra fields with times in UTC: that of Info-ZIP in seconds, on whose sign programs disagree, and that of Windows in
 # units of 100 nanoseconds since 1601.
 _UTC_TIME, _UTC_TIMES = Struct("<2HBL"), range(1 << 31)
-_NTFS_TIME, _NTFS_EPOCH = Struct("<2HL2H3Q"), -11_644_473_600
+_NTFS_TIME = Struct("<2HL2H3Q")
 # Deflate finds repetitions at this distance: the dictionary of a block is the end of the block before.
 WINDOW = 32 << 10  # bytes
 BLOCK = 512 << 10  # bytes
@@ -171,7 +172,7 @@ class ZipWriter:
         if time in _UTC_TIMES:
             member.extra = _UTC_TIME.pack(0x5455, 5, 1, time)
         else:
-            ticks = (time - _NTFS_EPOCH) * 10**7
+            ticks = (time - NTFS_EPOCH) * 10**7
             member.extra = _NTFS_TIME.pack(0x000A, 32, 0, 1, 24, ticks, ticks, ticks)
         member.create_system = 3  # Unix, on every system
         member.external_attr = mode << 16

@@ -17,7 +17,7 @@ from functools import partial
 from struct import Struct
 from typing import Any, NamedTuple
 
-from pressmark.bagit.archive.members import BLOCK, ArchiveFile, Member
+from pressmark.bagit.archive.members import BLOCK, NTFS_EPOCH, ArchiveFile, Member
 from pressmark.errors import quoted
 
 __all__ = ["MAGIC", "ZipReader"]
@@ -47,7 +47,6 @@ _PARTS = "one of several parts; join them"
 _EXTRA_64, _EXTRA_NAME, _EXTRA_MODE = 0x0001, 0x7075, 0x756E
 _EXTRA_UTC, _EXTRA_NTFS = 0x5455, 0x000A  # times: Info-ZIP, and Windows
 _NTFS_TIMES = b"\1\0\x18\0"  # tag and size
-_NTFS_EPOCH = -11_644_473_600 * 10**9  # the year 1601, in nanoseconds since 1970
 # Extra fields that change neither name, type nor content of a member; the first three are checked.
 _EXTRAS = frozenset(
     (
@@ -444,6 +443,6 @@ def _facts(mode: int, clock: int, date: int, extras: dict[int, bytes]) -> tuple[
     if len(utc) >= 5 and utc[0] & 1:
         return mode, int.from_bytes(utc[1:5], "little", signed=True) * 10**9
     if ntfs[4:8] == _NTFS_TIMES:
-        return mode, int.from_bytes(ntfs[8:16], "little") * 100 + _NTFS_EPOCH
+        return mode, int.from_bytes(ntfs[8:16], "little") * 100 + NTFS_EPOCH * 10**9
     day = 1980 + (date >> 9), max(1, date >> 5 & 15), max(1, date & 31)  # those who know no time write 0
     return mode, int(time.mktime((*day, clock >> 11, clock >> 5 & 63, clock % 32 * 2, 0, 0, -1))) * 10**9

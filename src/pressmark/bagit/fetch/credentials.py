@@ -1,7 +1,7 @@
 """Credentials of named hosts: header fields of a file, and logins of a netrc file.
 
-The URLs of fetch.txt are untrusted, so no host receives what the user did not name it for. A name without a port stands
-for the default port of a URL. Errors name the file and the line, never their content.
+The URLs in fetch.txt are untrusted, so a host receives only the credentials that the user specified for it. A host
+without a port means its default port. Errors name the file and the line, never their content.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pressmark.fixity.manifest_reader import ManifestEntry
@@ -36,37 +36,26 @@ class MovedFiles(TemporaryDatabase):
 
     def __init__(self) -> None:
         super().__init__(_TABLES)
-        self._algorithms: dict[tuple[str, ...], None] = {}
         self._empty: set[bytes] = set()
-        self.has_missing = False
-
-    @property
-    def algorithms(self) -> list[str]:
-        """The algorithms of all entries, which the digests of a new file need."""
-        return list(dict.fromkeys(name for names in self._algorithms for name in names))
-
-    def add_algorithms(self, names: Iterable[str]) -> None:
-        """Add the algorithms of an entry, present or missing."""
-        self._algorithms.setdefault(tuple(names))
 
     def add_missing(self, entry: ManifestEntry, kind: str, message: str) -> None:
         """Add a missing file."""
-        self.has_missing = True
         path = os.fsencode(entry.path)
         row = (_content(entry.digests), path, _last(path), entry.line, kind, message)
         self.execute("INSERT INTO missing VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
 
-    def add_new(self, state: str, outcome: Outcome) -> None:
+    def add_new(self, state: str, outcome: Outcome, algorithm_sets: Iterable[Sequence[str]]) -> None:
         """Add a new file, also one that cannot be read; its path is relative to the root.
 
         :param state: of its verdict
+        :param algorithm_sets: the algorithms of each kind of entry, all of which the outcome has
         """
         path, digests = os.fsencode(outcome.path), outcome.digests
         row = (path, json.dumps(digests), outcome.size, outcome.mtime_ns, outcome.kind, outcome.message, state)
         number = self.execute("INSERT INTO new VALUES (NULL, NULL, ?, ?, ?, ?, ?, ?, ?)", row)
         if digests is None:
             return
-        contents = {_content({name: digests[name] for name in names}) for names in self._algorithms}
+        contents = {_content({name: digests[name] for name in names}) for names in algorithm_sets}
         if outcome.size == 0:
             self._empty |= contents
         for content in contents:

@@ -15,6 +15,7 @@ from pressmark.fs.names import is_inside
 from pressmark.html import check_page, embed_json, format_number, format_percent, render_page, write_page
 from pressmark.stores.reporting.report_data import StoreReportData
 from pressmark.stores.reporting.statistics import OTHER, Amount, most_frequent
+from pressmark.summaries import format_bytes
 from pressmark.version import __version__
 
 __all__ = ["check_store_page", "store_page_text", "write_store_page"]
@@ -105,14 +106,7 @@ def store_page_text(report: StoreReportData) -> str:
 
 
 def _size(size: int) -> str:
-    """Return a size with a decimal unit: ``1.5 GB``."""
-    value, unit = float(size), "B"
-    for larger in ("kB", "MB", "GB", "TB", "PB", "EB"):
-        # 999.96 kB rounds to 1.0 MB.
-        if value < (1000 if unit == "B" else 999.95):
-            break
-        value, unit = value / 1000, larger
-    return f"{size}\u00a0B" if unit == "B" else f"{value:.1f}\u00a0{unit}"
+    return format_bytes(size).replace(" ", "\u00a0")
 
 
 def _counted(number: int, noun: str) -> str:
@@ -196,15 +190,11 @@ def _sizes(report: StoreReportData) -> Iterator[tuple[_Row, Amount]]:
         if number == 0:
             label = "empty"
         elif below is None:
-            label = f"{_round(first)} or more"
+            label = f"{_size(first)} or more"
         else:
-            label = f"below {_round(below)}" if number == 3 else f"{_round(first)} to {_round(below)}"
+            label = f"below {_size(below)}" if number == 3 else f"{_size(first)} to {_size(below)}"
         amount = files_of.get(number, Amount())
         yield _Row(label, amount, _share(amount.number, most)), objects_of.get(number, Amount())
-
-
-def _round(size: int) -> str:
-    return _size(size).replace(".0", "")
 
 
 def _versions(report: StoreReportData) -> Iterator[_Row]:

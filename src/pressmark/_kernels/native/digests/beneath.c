@@ -160,15 +160,15 @@ const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, const ch
     const size_t length = (size_t)(name - path);
     if (length + strlen(name) > PM_LONGEST_PATH)
         return NULL;
-    if (!pm_parent_is(engine, parent, path, length) || parent->descriptor < 0) {
-        if (length == 0) {
-            parent->descriptor = engine->beneath;
-        } else {
-            parent->path[length - 1] = 0; /* no slash at the end */
-            parent->descriptor =
-                pm_engine_open(engine, parent->path, PM_PATH_ONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            parent->path[length - 1] = '/';
-        }
+    if (pm_parent_is(engine, parent, path, length) && parent->descriptor >= 0)
+        return name;
+    if (length == 0) {
+        parent->descriptor = engine->beneath;
+    } else {
+        parent->path[length - 1] = 0; /* no slash at the end */
+        parent->descriptor =
+            pm_engine_open(engine, parent->path, PM_PATH_ONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        parent->path[length - 1] = '/';
     }
     parent->at = parent->descriptor;
     return parent->descriptor < 0 ? NULL : name;
