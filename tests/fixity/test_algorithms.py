@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import os
+from pathlib import Path
+
 import pytest
 
 from pressmark import fixity
@@ -107,3 +112,15 @@ def test_several_names() -> None:
     assert algorithm_names("md5") == ("md5",)
     with pytest.raises(AlgorithmError, match="no algorithm given"):
         algorithm_names([])
+
+
+def test_a_library_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """hashlib loads its libraries on first use: without a free descriptor, a file fails, and the run goes on."""
+
+    def refused(*_arguments: object, **_more: object) -> None:
+        raise ValueError("unsupported hash type sha512")
+
+    (tmp_path / "large").write_bytes(bytes(1 << 20))
+    monkeypatch.setattr(hashlib, "sha512", refused)
+    (outcome,) = fixity.hash_files([tmp_path / "large"], "sha512")
+    assert (outcome.digests, outcome.kind, outcome.message) == (None, "io-error", os.strerror(errno.EMFILE))

@@ -7,6 +7,7 @@ from the packages ``blake3`` and ``xxhash``.
 from __future__ import annotations
 
 import copy
+import errno
 import os
 import re
 import zlib
@@ -78,7 +79,13 @@ def _hashlib(name: str, _threads: int) -> Hasher:
     import hashlib  # with OpenSSL: other algorithms do not need it
 
     begin: Callable[..., Hasher] | None = getattr(hashlib, name, None)
-    return hashlib.new(name, usedforsecurity=False) if begin is None else begin(usedforsecurity=False)
+    try:
+        return hashlib.new(name, usedforsecurity=False) if begin is None else begin(usedforsecurity=False)
+    except ValueError:
+        if name not in _IN_EVERY_PYTHON:
+            raise
+        # Its library was to be loaded while no descriptor was free.
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from None
 
 
 def _blake2b(size: int, _threads: int) -> Hasher:
