@@ -4,10 +4,10 @@
 #define SHA1_PARITY(x, y, z) ((x) ^ (y) ^ (z))
 #define SHA1_MAJORITY(x, y, z) (((x) & (y)) ^ ((x) & (z)) ^ ((y) & (z)))
 
-/* The names of the state rotate from step to step, so that no value is moved. */
+/* The names of the state rotate from step to step, so that no value is moved. The newest value, a, is added last. */
 #define SHA1_STEP(function, a, b, c, d, e, i, constant) \
     do { \
-        e += (words[i] + UINT32_C(constant)) + function(b, c, d) + ROTATE_LEFT_32(a, 5); \
+        e = summed32(summed32(e + words[i] + UINT32_C(constant)) + function(b, c, d)) + ROTATE_LEFT_32(a, 5); \
         b = ROTATE_LEFT_32(b, 30); \
     } while (0)
 

@@ -8,12 +8,12 @@
 #define SHA256_SIGMA_0(x) (ROTATE_RIGHT_32(x, 7) ^ ROTATE_RIGHT_32(x, 18) ^ ((x) >> 3))
 #define SHA256_SIGMA_1(x) (ROTATE_RIGHT_32(x, 17) ^ ROTATE_RIGHT_32(x, 19) ^ ((x) >> 10))
 
-/* The names of the state rotate from round to round, so that no value is moved. */
+/* The names of the state rotate from round to round, so that no value is moved. The newest values, e and a, are added last. */
 #define SHA256_ROUND(a, b, c, d, e, f, g, h, i) \
     do { \
-        h += SHA256_SUM_1(e) + SHA256_CHOOSE(e, f, g) + (words[i] + sha256_constants[round + (i)]); \
+        h = summed32(summed32(h + words[i] + sha256_constants[round + (i)]) + SHA256_CHOOSE(e, f, g)) + SHA256_SUM_1(e); \
         d += h; \
-        h += SHA256_SUM_0(a) + SHA256_MAJORITY(a, b, c); \
+        h = summed32(h + SHA256_MAJORITY(a, b, c)) + SHA256_SUM_0(a); \
     } while (0)
 
 /* The message schedule needs only the last sixteen words, so it runs in place. */

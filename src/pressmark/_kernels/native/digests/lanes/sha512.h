@@ -8,12 +8,12 @@
 #define SHA512_SIGMA_0(x) (ROTATE_RIGHT_64(x, 1) ^ ROTATE_BYTES_64(x, 1) ^ ((x) >> 7))
 #define SHA512_SIGMA_1(x) (ROTATE_RIGHT_64(x, 19) ^ ROTATE_RIGHT_64(x, 61) ^ ((x) >> 6))
 
-/* The names of the state rotate from round to round, so that no value is moved. */
+/* The names of the state rotate from round to round, so that no value is moved. The newest values, e and a, are added last. */
 #define SHA512_ROUND(a, b, c, d, e, f, g, h, i) \
     do { \
-        h += SHA512_SUM_1(e) + SHA512_CHOOSE(e, f, g) + (words[i] + sha512_constants[round + (i)]); \
+        h = summed64(summed64(h + words[i] + sha512_constants[round + (i)]) + SHA512_CHOOSE(e, f, g)) + SHA512_SUM_1(e); \
         d += h; \
-        h += SHA512_SUM_0(a) + SHA512_MAJORITY(a, b, c); \
+        h = summed64(h + SHA512_MAJORITY(a, b, c)) + SHA512_SUM_0(a); \
     } while (0)
 
 /* The message schedule needs only the last sixteen words, so it runs in place. */

@@ -41,6 +41,16 @@ PM_ALWAYS_INLINE VECTOR NAMED(splat)(WORD value)
     return (VECTOR){0} + value;
 }
 
+/* A sum that the compiler may not mix with the terms after it. It would add constants last, behind the value of the previous
+ * step, for which the whole chain waits. */
+PM_ALWAYS_INLINE VECTOR NAMED(summed)(VECTOR sum)
+{
+#if PM_HAVE_X86_LEVELS && LANES > 1 && LANES == REGISTER_LANES
+    __asm__("" : "+v"(sum));
+#endif
+    return sum;
+}
+
 /* All ones in the lanes whose bit is set. */
 PM_ALWAYS_INLINE VECTOR NAMED(lane_mask)(uint32_t lanes)
 {
