@@ -123,13 +123,29 @@ def test_nothing_shows_them(server: Server, tmp_path: Path) -> None:
     server.answer("/denied", status(401, WWW_Authenticate=f"Bearer {SECRET}"))
     report = finish(tmp_path, server.url("/denied"), path)
     [problem] = report.problems
-    assert problem.message.endswith(
-        "server responded with 401 Unauthorized; specify valid credentials with header_from="
-    )
+    advice = f"specify valid credentials for 127.0.0.1:{server.port} with header_from="
+    assert problem.message.endswith(f"server responded with 401 Unauthorized; {advice}")
     policy = DownloadPolicy(credentials=read_credentials(path, False))
     for text in (str(report), repr(report.problems), repr(policy), repr(policy.credentials)):
         assert SECRET not in text
     assert SECRET.encode() not in b"".join(one.read_bytes() for one in (tmp_path / "bag").rglob("*") if one.is_file())
+
+
+@pytest.mark.parametrize(
+    ("url", "authority"),
+    [
+        ("https://host.example/a", "host.example"),
+        ("https://host.example:443/a", "host.example"),
+        ("http://host.example:443/a", "host.example:443"),
+        ("https://[::1]/a", "[::1]"),
+        ("https://[::1]:8443/a", "[::1]:8443"),
+    ],
+)
+def test_the_advice_names_the_host_as_the_file_does(tmp_path: Path, url: str, authority: str) -> None:
+    """A line for the authority of a URL gives it the fields."""
+    assert parse_url(url, split_url(url)).authority == authority
+    path = secrets(tmp_path, f"{authority} X: {SECRET}\n")
+    assert sent(read_credentials(path, False), url) == {"x": SECRET}
 
 
 # --- files of fields ------

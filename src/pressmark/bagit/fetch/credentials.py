@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from netrc import NetrcParseError, netrc
 from typing import NamedTuple
 
-from pressmark.bagit.fetch.urls import DownloadError, ParsedUrl, parse_url, split_url
+from pressmark.bagit.fetch.urls import DEFAULT_PORTS, DownloadError, ParsedUrl, parse_url, split_url
 from pressmark.errors import BagError, quoted
 
 __all__ = ["Credentials", "read_credentials"]
@@ -27,7 +27,6 @@ RESERVED = frozenset(
         *("te", "trailer", "transfer-encoding", "upgrade"),
     )
 )
-DEFAULT_PORTS = {"https": 443, "http": 80}
 
 _LINE = re.compile(r"(?P<host>[^\s/@?#\\]+)[ \t]+(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[!-~][ -~\t]*)")
 _EXPECTED = "expected a host, a header and its value, such as: repository.example Authorization: Bearer TOKEN"

@@ -29,7 +29,7 @@ from urllib.parse import SplitResult
 
 from pressmark.bagit.fetch.addresses import resolve, why_not_public
 from pressmark.bagit.fetch.allowed_buckets import AllowedBuckets, key_failures
-from pressmark.bagit.fetch.credentials import DEFAULT_PORTS, Credentials
+from pressmark.bagit.fetch.credentials import Credentials
 from pressmark.bagit.fetch.partial import (
     BLOCK,
     RESUMABLE,
@@ -398,10 +398,8 @@ class Downloader:
 
     def _ask(self, location: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
         """Send the request, and return the response without its body."""
-        default = DEFAULT_PORTS[location.scheme]
-        host = f"[{location.host}]" if ":" in location.host else location.host
         headers = {
-            "Host": host if location.port == default else f"{host}:{location.port}",
+            "Host": location.authority,
             "User-Agent": f"pressmark/{__version__}",
             "Accept": "*/*",
             # Compressed content would have another length and other digests.
@@ -656,7 +654,7 @@ def _refusal(response: BaseHTTPResponse, location: ParsedUrl) -> DownloadError:
         status = str(response.status)
     reason = f"{redacted_url(location.url)}: server responded with {status}"
     if response.status == http.HTTPStatus.UNAUTHORIZED:
-        reason += f"; specify valid credentials with {option('header_from')}"
+        reason += f"; specify valid credentials for {location.authority} with {option('header_from')}"
     wait = _retry_after(response.headers)
     if wait is not None and wait > LONGEST_RETRY_AFTER:
         return DownloadError("failed", f"{reason}, and requests a delay of {wait:.0f} seconds")

@@ -9,9 +9,20 @@ from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from pressmark.errors import quoted
 
-__all__ = ["URL_LENGTH", "DownloadError", "ParsedUrl", "encoded", "joined", "parse_url", "redacted_url", "split_url"]
+__all__ = [
+    "DEFAULT_PORTS",
+    "URL_LENGTH",
+    "DownloadError",
+    "ParsedUrl",
+    "encoded",
+    "joined",
+    "parse_url",
+    "redacted_url",
+    "split_url",
+]
 
 URL_LENGTH = 1 << 16  # longer than any server accepts
+DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 class DownloadError(Exception):
@@ -43,6 +54,12 @@ class ParsedUrl(NamedTuple):
     def origin(self) -> tuple[str, str, int]:
         """The scheme, host and port: the scope of credentials."""
         return self.scheme, self.host, self.port
+
+    @property
+    def authority(self) -> str:
+        """The host, with the port if it is not the default one of the scheme."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def redacted_url(url: str) -> str:
@@ -105,5 +122,5 @@ def parse_url(url: str, parts: SplitResult) -> ParsedUrl:
     target = quote(parts.path or "/", safe="/%:=&~+!$,;'@()*[]")
     if parts.query:
         target += "?" + quote(parts.query, safe="/%:=&~+!$,;'@()*[]?")
-    port = (443 if parts.scheme == "https" else 80) if port is None else port
+    port = DEFAULT_PORTS[parts.scheme] if port is None else port
     return ParsedUrl(parts.scheme, host, port, target, authorization, url)

@@ -45,10 +45,9 @@ More examples:
   pressmark bag complete bag --header-from tokens.txt
   pressmark bag complete bag --allow-bucket books
 
-Each line of the file for --header-from is a host, a header and its value:
-  repository.example Authorization: Bearer TOKEN
-A host receives only the lines that name it, also after a redirect. A name without a port stands for the default port
-of a URL. Other users must not be able to read the file.
+Each line of the file for --header-from is a host, a header and its value, such as
+"repository.example Authorization: Bearer TOKEN". A host receives only the lines that name it, also after a redirect. A
+name without a port stands for the default port of a URL. Other users must not be able to read the file.
 
 A missing file is only downloaded if it has a safe path in the payload and every payload manifest lists it. A file is
 written under a hidden name, must not be longer than fetch.txt states, and is renamed only after all its checksums
