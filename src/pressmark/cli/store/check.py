@@ -133,7 +133,8 @@ def check_command(
     shown: dict[str, Any] = {"as_json": as_json, "interrupted": interrupted, "count": selection.count()}
     if kind is None and layout is None and is_object(path):
         if selected or workers is not None:
-            raise CallError(f"{os.fsdecode(path)}: an OCFL object; omit --workers, and what selects objects")
+            surplus = "IDENTIFIER, --from and --match" if selected else "--workers and --dask"
+            raise CallError(f"{os.fsdecode(path)}: a single OCFL object, not a store; omit {surplus}")
         with Output(progress, "object", **shown) as output:
             report = stores.check_object(
                 path, digests=digests or False, threads=threads, progress=output.progress, ignore=ignore
