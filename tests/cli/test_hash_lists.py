@@ -88,7 +88,7 @@ def test_any_name(run: Run, tmp_path: Path) -> None:
     assert all(hashlib.sha512(name).hexdigest().encode() in done.stdout for name in names)
     done = run("hash", "--from", "-", stdin=b"./one\0./two\0")
     assert done.returncode == 2
-    assert b"NUL byte in line 1; use -0 if NUL ends" in done.stderr
+    assert b"NUL byte in line 1; use -0 if items end with NUL" in done.stderr
 
 
 def test_line_ends_of_windows(quick: Run, files: Path) -> None:

@@ -232,8 +232,8 @@ WRONG: dict[str, Wrong] = {
     "NUL": (
         lambda folder: pressmark.layout("pairtree").map_file(_written(folder, "ids", b"a\0b\nc\n"), folder / "out"),
         lambda folder: ["map", "pairtree", _written(folder, "ids", b"a\0b\nc\n")],
-        "use null=True if NUL ends identifiers, crlf='keep' if",
-        "use -0 if NUL ends identifiers, --crlf keep if",
+        "use null=True if items end with NUL, crlf='keep' if",
+        "use -0 if items end with NUL, --crlf keep if",
     ),
     "JSON lines": (
         lambda folder: pressmark.layout("pairtree").map_file(_written(folder, "ids", b'{"id": "a"}\n'), folder / "out"),

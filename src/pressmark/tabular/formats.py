@@ -233,7 +233,7 @@ def _convert() -> str:
 
 
 def _choose_nul() -> str:
-    return f"use {option('null', True)} if NUL ends identifiers, {option('crlf', 'keep')} if they contain it"
+    return f"use {option('null', True)} if items end with NUL, {option('crlf', 'keep')} if they contain it"
 
 
 def is_utf16(head: bytes, *, without_line_end: bool) -> bool:
