@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from itertools import accumulate
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from pressmark._kernels.tables import ErrorCode
 from strategies import identifiers, texts
@@ -66,36 +67,72 @@ def test_lines_are_cut_and_joined(implementation: Implementation, delimiter: byt
         assert unended.to_lines(delimiter) == block + b"z" + delimiter
 
 
+def written_rows(text: bytes, separator: bytes, quotes: bool) -> list[tuple[int, list[bytes]]]:
+    """Return the offset after each whole row, and its fields as written, byte by byte."""
+    rows, fields, field, inside = [], [], b"", False
+    for number, byte in enumerate(text[index : index + 1] for index in range(len(text))):
+        if quotes and byte == b'"' and not inside and not field:
+            inside = True
+        elif inside and byte == b'"' and field.startswith(b'"'):
+            # The closing quote follows an even number of others, and no quote follows it.
+            doubled = (len(field) - len(field.rstrip(b'"'))) - (not field.strip(b'"'))
+            inside = doubled % 2 == 1 or text[number + 1 : number + 2] == b'"'
+        elif not inside and byte in (separator, b"\n"):
+            fields.append(field)
+            field = b""
+            if byte == b"\n":
+                fields[-1] = fields[-1].removesuffix(b"\r")
+                rows.append((number + 1, fields))
+                fields = []
+            continue
+        field += byte
+    return rows
+
+
 @given(
-    st.lists(st.lists(st.sampled_from([b"", b"a", b'"', b"\r", b"bc", b"\0\xff"]), min_size=1, max_size=4), max_size=5),
+    st.lists(
+        st.sampled_from([b"", b"a", b"bcdefghij", b'"', b'"', b'""', b",", b"\t", b"\r", b"\n", b"\n", b"\0\xff"])
+    ),
     st.lists(st.sampled_from([b"", b"x", b'y"z', b",", b"\n", b"\r", b";", b'"']), max_size=6),
     st.sampled_from([b",", b"\t"]),
     st.booleans(),
 )
+@example([b'"', b"a", b"\n", b'"', b",", b"\n"], [], b",", True)
+@example([b'"', b"a", b'""', b"bcdefghij", b'"', b",", b"\r", b"\n"], [b","], b",", True)
 def test_fields_are_cut_and_added(
-    implementation: Implementation, table: list[list[bytes]], new: list[bytes], separator: bytes, quotes: bool
+    implementation: Implementation, parts: list[bytes], new: list[bytes], separator: bytes, quotes: bool
 ) -> None:
     """A field of each row is cut if all rows have as many fields; a new field goes before the end of the row."""
     packed_type = implementation.kernels.ByteColumn
-    rows = b"".join(separator.join(row) + b"\n" for row in table)
-    contents = [row.removesuffix(b"\r") for row in rows.split(b"\n")[:-1]]
-    width = len(table[0]) if table else 1
+    text = b"".join(parts)
+    rows = written_rows(text, separator, quotes)
+    ends = implementation.kernels.row_ends(text, separator, quotes)
+    assert (ends.typecode, list(ends)) == ("q", [end for end, _fields in rows])
+    text = text[: ends[-1] if ends else 0]
+    width = len(rows[0][1]) if rows else 1
     for index in range(width):
-        found = packed_type.from_fields(rows, separator, index, width)
-        if {len(content.split(separator)) for content in contents} <= {width}:
-            assert list(found) == [content.split(separator)[index] for content in contents]
-        else:
+        found = packed_type.from_fields(text, separator, quotes, index, width)
+        if {len(fields) for _end, fields in rows} - {width}:
             assert found is None
-    new = (new + [b""] * len(table))[: len(table)]
+            continue
+        values = [fields[index] for _end, fields in rows]
+        if quotes and any(value.startswith(b'"') and not re.fullmatch(rb'"([^"]|"")*"', value) for value in values):
+            assert found is None
+            continue
+        assert list(found) == [
+            value[1:-1].replace(b'""', b'"') if quotes and value.startswith(b'"') else value for value in values
+        ]
+    new = (new + [b""] * len(rows))[: len(rows)]
     special = (separator, b'"', b"\n", b"\r")
-    fields = [
-        b'"%b"' % field.replace(b'"', b'""') if quotes and any(byte in field for byte in special) else field
-        for field in new
-    ]
-    ends = [row[len(content) :] for row, content in zip(rows.split(b"\n"), contents, strict=False)]
-    assert packed_of(implementation, new).to_rows(rows, separator, quotes) == b"".join(
-        content + separator + field + end + b"\n" for content, field, end in zip(contents, fields, ends, strict=True)
-    )
+    expected = b""
+    for start, end, field in zip((0, *ends), ends, new, strict=False):
+        content = text[start : end - 1].removesuffix(b"\r")
+        if quotes and any(byte in field for byte in special):
+            field = b'"%b"' % field.replace(b'"', b'""')
+        expected += content + separator + field + text[start + len(content) : end]
+    assert packed_of(implementation, new).to_rows(text, ends, separator, quotes) == expected
+    with pytest.raises(ValueError, match=r".+"):
+        packed_of(implementation, [*new, b""]).to_rows(text, ends, separator, quotes)
 
 
 def test_lines_may_be_left_out_and_paired(implementation: Implementation) -> None:

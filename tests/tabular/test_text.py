@@ -270,3 +270,13 @@ def test_whole_blocks_and_single_rows_agree(table: bytes, block: int, kind: str,
             whole = mapped_to_its_end(table, layout, **options)
             patch.setattr(table_mapping._Mapper, "fields", lambda *_: None)
             assert mapped_to_its_end(table, layout, **options) == whole
+
+
+def test_threads() -> None:
+    """The output and the order of failures do not depend on the number of threads."""
+    table = b"".join(b'"a:%d","x\n""y"""\n%s,z\n' % (number, b"" if number % 7 else b'""') for number in range(999))
+    options = {"format": "csv", "column": 1, "header": False}
+    with blocks_of(100):
+        for on_error in ("raise", "skip", "none"):
+            alone = mapped_to_its_end(table, threads=1, on_error=on_error, **options)
+            assert mapped_to_its_end(table, threads=3, on_error=on_error, **options) == alone

@@ -31,6 +31,11 @@ class BoundKernel:
         self.error = error
         self.layout = layout
 
+    def workers(self, threads: int | None) -> int:
+        """Return the number of threads to map blocks with: threads that hold the GIL only wait for each other."""
+        count = resolve_threads(threads)
+        return count if self.releases_gil else 1
+
     def values(self, values: Any, on_error: str, errors: ErrorList[Any] | None, threads: int | None) -> Any:
         """Return the result of one item, the list of results of many, or the column of results of an Arrow column.
 

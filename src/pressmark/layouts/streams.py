@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 from pressmark.fs.gzipped import packed, unpacked
 from pressmark.layouts.batch import BoundKernel
 from pressmark.progress_event import Progress, ProgressEvent
-from pressmark.threads import Threads, resolve_threads
+from pressmark.threads import Threads
 
 if TYPE_CHECKING:
     from pressmark.arrow import ErrorList
@@ -94,10 +94,6 @@ def pass_lines(
     if both and delimiter == b"\t":
         raise ValueError("delimiter=b'\\t': both columns are separated by a TAB")
     check_on_error(on_error)
-    # Threads that hold the GIL only wait for each other.
-    workers = resolve_threads(threads)
-    if not bound.releases_gil:
-        workers = 1
     counts = LineCounts()
 
     def work(part: tuple[bytes, int, bool]) -> _Passed:
@@ -129,7 +125,7 @@ def pass_lines(
         """Return whether a block comes from a pipe or a terminal, whose writer may wait for the result."""
         return not part[2]
 
-    with Threads(workers, "pressmark-lines") as pool:
+    with Threads(bound.workers(threads), "pressmark-lines") as pool:
         for passed in pool.map(work, cut_blocks(src, delimiter, bound.kernel.limit), inline=is_short):
             write(passed)
     return counts

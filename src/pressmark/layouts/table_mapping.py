@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import IdentifierError, PathError
@@ -11,7 +12,7 @@ from pressmark.layouts.streams import LineCounts, LineErrors, check_on_error, pa
 from pressmark.progress_event import Progress
 from pressmark.tabular.columns import Column
 from pressmark.tabular.tables import Block, open_table, open_writer
-from pressmark.threads import resolve_threads
+from pressmark.threads import Threads
 
 if TYPE_CHECKING:
     from pressmark.arrow import ErrorList
@@ -36,25 +37,31 @@ def map_table(
     :param name: the name of ``source`` in messages
     """
     check_on_error(on_error)
-    mapper = _Mapper(bound, threads)
+    mapper = _Mapper(bound)
+    workers = bound.workers(threads)
     reader = open_table(source, name, format, column)
     writer = open_writer(reader, format, sink)
     counts = LineCounts()
+
+    def work(block: Block) -> tuple[Block, Any, list[int], int | None]:
+        block.map(mapper)
+        failed, kept, stop = _failures(block, on_error)
+        return block, block.written(kept), failed, stop
+
     try:
         writer.begin()
-        for block in reader.blocks():
-            block.map(mapper)
-            failed, kept, stop = _failures(block, on_error)
-            writer.write(block, kept)
-            for index in failed:
-                if errors is not None:
-                    errors.append(_error(bound, block, index))
-            if stop is not None:
-                raise _error(bound, block, stop)
-            items, failures = counts.items + len(block), counts.failed + len(failed)
-            counts = LineCounts(items, failures, reader.source.bytes_read, writer.bytes_written)
-            if progress is not None:
-                progress(counts.event())
+        with Threads(workers, "pressmark-table") as pool:
+            for block, rows, failed, stop in pool.map(work, reader.blocks(), inline=attrgetter("inline")):
+                writer.write(block, rows)
+                for index in failed:
+                    if errors is not None:
+                        errors.append(_error(bound, block, index))
+                if stop is not None:
+                    raise _error(bound, block, stop)
+                items, failures = counts.items + len(block), counts.failed + len(failed)
+                counts = LineCounts(items, failures, reader.source.bytes_read, writer.bytes_written)
+                if progress is not None:
+                    progress(counts.event())
         writer.finish()
     except BaseException:
         writer.abandon()
@@ -84,14 +91,13 @@ def _error(bound: BoundKernel, block: Block, index: int) -> IdentifierError | Pa
 class _Mapper:
     """Maps the items of a table by a kernel: an ``ItemMapper``."""
 
-    def __init__(self, bound: BoundKernel, threads: int | None) -> None:
+    def __init__(self, bound: BoundKernel) -> None:
         self._bound = bound
-        self._threads = resolve_threads(threads)
         self.result = "identifier" if bound.error is PathError else "path"
 
-    def fields(self, rows: bytes, separator: bytes, index: int, width: int) -> Any:
-        """Return field ``index`` of ``rows`` as a ``ByteColumn``, or None if a row does not have ``width`` fields."""
-        return self._bound.packed.from_fields(rows, separator, index, width)
+    def fields(self, rows: bytes, separator: bytes, quotes: bool, index: int, width: int) -> Any:
+        """Return field ``index`` of ``rows`` as a ``ByteColumn``, or None if a row is malformed."""
+        return self._bound.packed.from_fields(rows, separator, quotes, index, width)
 
     def column(self, items: Any) -> tuple[Any, dict[int, str]]:
         """Return the ``ByteColumn`` of results, empty for failed items, and their reasons by index."""
@@ -109,7 +115,7 @@ class _Mapper:
             return self._one_by_one(items, range(len(items)))
         errors: list[Any] = []
         written = io.BytesIO()
-        # One thread is done with a block before others would start.
+        # Other blocks are mapped by the other threads.
         pass_lines(
             self._bound,
             io.BytesIO(lines),
@@ -138,7 +144,7 @@ class _Mapper:
         from pressmark.arrow import map_column  # other tables have no arrays
 
         bound = self._bound
-        return map_column(bound.kernels, bound.kernel, bound.error_of, array, "none", None, self._threads)
+        return map_column(bound.kernels, bound.kernel, bound.error_of, array, "none", None, 1)
 
     def reason(self, item: bytes | str) -> str:
         """Return the reason why ``item`` has no result."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
+from array import array
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
+from pressmark import _kernels
 from pressmark.errors import quoted
 from pressmark.option_names import option
 from pressmark.tabular.formats import first_return
@@ -34,22 +37,11 @@ BLOCK_BYTES = 1 << 20  # 1 MiB
 ROW_BYTES = 1 << 25  # 32 MiB
 
 
-class _Patterns(NamedTuple):
-    """Patterns of a quoted field, and of the rest of a row from its first quote."""
-
-    enclosed: re.Pattern[bytes]
-    rest_of_row: re.Pattern[bytes]
-
-
 @functools.cache
-def _patterns(separator: bytes) -> _Patterns:
-    other = re.escape(separator)
-    # The quote comes before the look-behind because the search for a fixed byte is ten times faster. The look-ahead
-    # keeps a doubled quote together at the end of a block.
-    quoted = rb'"(?<![^%b\n]")[^"]*+(?:""[^"]*+)*"(?!")' % other
-    # Quotes after the closing quote, or in a field that does not start with one, are data.
-    rest = rb'(?:(?:%b[^%b\n]*+|"(?<=[^%b\n]"))[^"\n]*+)*\n' % (quoted, other, other)
-    return _Patterns(re.compile(quoted), re.compile(rest))
+def _enclosed(separator: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of a quoted field in a whole row."""
+    # The quote comes before the look-behind because the search for a fixed byte is ten times faster.
+    return re.compile(rb'"(?<![^%b\n]")[^"]*+(?:""[^"]*+)*"(?!")' % re.escape(separator))
 
 
 class RowsError(ValueError):
@@ -66,7 +58,7 @@ class Dialect(NamedTuple):
         """Return the fields of ``row`` as written."""
         fields = self.split_roughly(row)
         if self.quotes and b'"' in row:
-            enclosed = iter(_patterns(self.separator).enclosed.findall(row))
+            enclosed = iter(_enclosed(self.separator).findall(row))
             fields = [next(enclosed) + field[1:] if field.startswith(b'"') else field for field in fields]
         return fields
 
@@ -74,7 +66,7 @@ class Dialect(NamedTuple):
         """Return the fields of ``row``, each quoted part replaced by one quote."""
         if self.quotes and b'"' in row:
             # The remaining separators separate fields.
-            row = _patterns(self.separator).enclosed.sub(b'"', row)
+            row = _enclosed(self.separator).sub(b'"', row)
         return row.split(self.separator)
 
     def value(self, field: bytes) -> bytes | None:
@@ -184,24 +176,32 @@ def refuse_doubtful(
 class Rows(NamedTuple):
     """Consecutive rows.
 
-    :ivar text: rows without quotes, each with its line feed
-    :ivar split: rows with quotes, without line feeds; :data:`None` for rows without quotes
+    :ivar text: the rows, each with its line feed
+    :ivar ends: the offset in ``text`` after each row
+    :ivar quoted: whether the rows may contain quotes
     :ivar open_end: whether the last one has no line feed in the file; in ``text`` it has one
+    :ivar full: whether the source had as many bytes as were asked for, and probably has more
     """
 
     text: bytes
-    split: list[bytes] | None
+    ends: array[int]
+    quoted: bool
     open_end: bool
-
-    @property
-    def quoted(self) -> bool:
-        """Whether the rows may contain quotes."""
-        return self.split is not None
+    full: bool
 
     @property
     def rows(self) -> list[bytes]:
         """The rows, without line feeds."""
-        return self.text.split(b"\n")[:-1] if self.split is None else self.split
+        if not self.quoted:
+            return self.text.split(b"\n")[:-1]
+        return [self.text[start : end - 1] for start, end in pairwise((0, *self.ends))]
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return the rows from ``start`` to ``stop``."""
+        before = (0, *self.ends[:start])[-1]
+        ends = array("q", [end - before for end in self.ends[start:stop]])
+        text = self.text[before : (before, *self.ends[start:stop])[-1]]
+        return self._replace(text=text, ends=ends, open_end=self.open_end and stop >= len(self.ends))
 
 
 def rows(
@@ -222,21 +222,19 @@ def rows(
     :raises RowsError: a quote is never closed, a row exceeds :data:`ROW_BYTES`, or rows end with carriage returns
     """
     held = b""
+    asked = BLOCK_BYTES
     while data or held:
         # The last row may have no line feed.
         text = held + (data or b"\n")
         quoted = dialect.quotes and b'"' in text
-        if quoted:
-            found, held = _quoted_rows(text, dialect)
-            block = Rows(b"", found, not data) if found else None
-        else:
-            end = text.rfind(b"\n") + 1
-            held = text[end:]
-            block = Rows(text[:end], None, not data) if end else None
-        if block is not None:
+        ends = _kernels.active.row_ends(text, dialect.separator, quoted)
+        end = ends[-1] if ends else 0
+        held = text[end:]
+        if end:
+            block = Rows(text[:end], ends, quoted, not data, len(data) >= asked)
             unchecked = return_is_data or b"\r" not in text or (counts_fields and dialect.separator in text)
             before = None if unchecked else _before_return(block, dialect)
-            yield from [block] if before is None else [before] * bool(before.rows)
+            yield from [block] if before is None else [before] * bool(before.ends)
             if before is not None:
                 raise RowsError("rows end with carriage returns only; convert them to line feeds")
         if held and not data:
@@ -244,33 +242,18 @@ def rows(
         if len(held) > ROW_BYTES:
             raise RowsError(f"row is longer than {ROW_BYTES >> 20} MiB")
         # Double the text, so that a long row is not scanned again for each block.
-        data = data and read(max(BLOCK_BYTES, len(held)))
+        asked = max(BLOCK_BYTES, len(held))
+        data = data and read(asked)
 
 
 def _before_return(block: Rows, dialect: Dialect) -> Rows | None:
     """Return the rows before the first one with carriage returns as line ends; :data:`None` without such a row."""
-    if block.split is None:
+    if not block.quoted:
         found = first_return(block.text[:-1] if block.open_end else block.text, open_end=block.open_end)
-        return None if found < 0 else Rows(block.text[: block.text.rfind(b"\n", 0, found) + 1], None, False)
-    enclosed = _patterns(dialect.separator).enclosed
-    for index, row in enumerate(block.split):
-        open_end = block.open_end and index == len(block.split) - 1
+        return None if found < 0 else block.part(0, block.text.count(b"\n", 0, found))
+    enclosed = _enclosed(dialect.separator)
+    for index, row in enumerate(block.rows):
+        open_end = block.open_end and index == len(block.ends) - 1
         if b"\r" in row and first_return(enclosed.sub(b'"', row), open_end=open_end) >= 0:
-            return Rows(b"", block.split[:index], False)
+            return block.part(0, index)
     return None
-
-
-def _quoted_rows(text: bytes, dialect: Dialect) -> tuple[list[bytes], bytes]:
-    found = []
-    rest_of_row = _patterns(dialect.separator).rest_of_row
-    start = 0
-    while (end := text.find(b"\n", start)) >= 0:
-        quote = text.find(b'"', start, end)
-        if quote >= 0:
-            match = rest_of_row.match(text, quote)
-            if match is None:
-                break
-            end = match.end() - 1
-        found.append(text[start:end])
-        start = end + 1
-    return found, text[start:]

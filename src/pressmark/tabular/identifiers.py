@@ -146,7 +146,7 @@ def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tupl
     try:
         read = listed.read
         for block in delimited.rows(read, dialect, read(_BLOCK), return_is_data=not listed.guarded):
-            if block.split is None:
+            if not block.quoted:
                 # A block without quotes is decoded at once.
                 lines = _decode(block.text).split("\n")
                 for number, text in enumerate(lines[:-1], line):
@@ -155,7 +155,7 @@ def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tupl
                         yield number, content.split(separator)
                 line += len(lines) - 1
                 continue
-            for row in block.split:
+            for row in block.rows:
                 written = row.removesuffix(b"\r")
                 if b'"' in written:
                     fields = [dialect.value(field) for field in dialect.split(written)]

@@ -36,7 +36,10 @@ class JsonBlock:
 
     :ivar items: the values of the key, empty for null and for malformed lines
     :ivar nulls: indices of lines in which the value is null
+    :ivar inline: always: Python parses and writes JSON, so threads would only wait for each other
     """
+
+    inline = True
 
     def __init__(self, column: Column, rows: list[bytes], numbers: list[int], open_end: bool) -> None:
         self.faults: dict[int, str] = {}

@@ -29,6 +29,7 @@ READ_BYTES = 1 << 20  # 1 MiB
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 1 << 23  # 8 MiB
 SAMPLE_ROWS = 256
+SHORT_ROWS = 1 << 12
 # Larger row groups of the source are divided: a row group is held in memory until it is written.
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 25  # 32 MiB
@@ -41,6 +42,7 @@ class ArrowBlock:
     """A record batch: see ``Block``.
 
     :ivar group: the number of its row group
+    :ivar inline: few rows take less time than another thread needs to start
     """
 
     def __init__(self, batch: Any, reader: ParquetReader, first_row: int, group: int) -> None:
@@ -49,6 +51,8 @@ class ArrowBlock:
         self.group = group
         self._batch = batch
         self._column = batch.column(reader.index)
+        self._schema = reader.result_schema
+        self.inline = batch.num_rows < SHORT_ROWS
         self._first_row = first_row
         self._results: Any = None
 
@@ -86,9 +90,9 @@ class ArrowBlock:
         buffer = scalar.as_buffer()
         return None if buffer is None else bytes(buffer)
 
-    def batch(self, kept: list[int] | None, schema: Any) -> Any:
+    def written(self, kept: list[int] | None) -> Any:
         """Return the rows ``kept``, or all, with their results."""
-        batch = pa.record_batch([*self._batch.columns, self._results], schema=schema)
+        batch = pa.record_batch([*self._batch.columns, self._results], schema=self._schema)
         return batch if kept is None else batch.take(pa.array(kept, pa.int64()))
 
 
@@ -97,6 +101,7 @@ class ParquetReader:
 
     :param source: a seekable binary stream
     :ivar source: the stream, with ``bytes_read``
+    :ivar result_schema: the schema with the column of results
     :raises FormatError: the column does not exist or is not text, or the source is not seekable
     :raises TableError: the file is damaged
     """
@@ -111,6 +116,7 @@ class ParquetReader:
         with _named(name):
             self.file = pq.ParquetFile(self.source, buffer_size=READ_BYTES, pre_buffer=False)
             self.schema = self.file.schema_arrow
+        self.result_schema = self.schema.append(pa.field(column.result, pa.string()))
         self.index = index_of(column, self.schema.names, name)
         kind = self.schema.types[self.index]
         if not _is_text(kind):
@@ -224,7 +230,7 @@ class ParquetWriter:
         self._pool: Threads | None = None
         self._writing: Future[None] | None = None
         self._options = _options_of(reader)
-        self._schema = reader.schema.append(pa.field(reader.result, pa.string()))
+        self._schema = reader.result_schema
 
     @property
     def bytes_written(self) -> int:
@@ -239,12 +245,11 @@ class ParquetWriter:
         if self._output.is_regular():
             self._pool = self._stack.enter_context(Threads(1, "pressmark-write"))
 
-    def write(self, block: ArrowBlock, kept: list[int] | None) -> None:
-        """Add the rows ``kept``, or all; write them at the end of a row group of the source, or if enough are held."""
+    def write(self, block: ArrowBlock, batch: Any) -> None:
+        """Add rows of a block; write them at the end of a row group of the source, or if enough are held."""
         if block.group != self._group:
             self._flush()
             self._group = block.group
-        batch = block.batch(kept, self._schema)
         self._held.append(batch)
         self._held_rows += batch.num_rows
         self._held_bytes += batch.nbytes

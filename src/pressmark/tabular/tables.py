@@ -23,10 +23,12 @@ class Block(Protocol):
 
     :ivar faults: reasons of failed rows, by index in the block
     :ivar unwritable: indices of failed rows that cannot be written even with an empty result
+    :ivar inline: map it in the calling thread, after the blocks before it
     """
 
     faults: dict[int, str]
     unwritable: set[int]
+    inline: bool
 
     def __len__(self) -> int: ...
 
@@ -38,6 +40,9 @@ class Block(Protocol):
 
     def item(self, index: int) -> Any:
         """Return the item of a failed row for messages."""
+
+    def written(self, kept: list[int] | None) -> Any:
+        """Return the rows ``kept``, or all, with their results, as the writer accepts them."""
 
 
 class Writer(Protocol):
@@ -52,8 +57,8 @@ class Writer(Protocol):
     def begin(self) -> None:
         """Write the header."""
 
-    def write(self, block: Any, kept: list[int] | None) -> None:
-        """Write the rows ``kept``, or all, with their results."""
+    def write(self, block: Any, rows: Any) -> None:
+        """Write rows of a block, which its ``written`` returned."""
 
     def finish(self) -> None:
         """Write the end of the table."""
@@ -73,8 +78,8 @@ class _TextWriter:
     def begin(self) -> None:
         self._write(self._head)
 
-    def write(self, block: Any, kept: list[int] | None) -> None:
-        self._write(block.written(kept))
+    def write(self, block: Any, rows: bytes) -> None:
+        self._write(rows)
         # Slow input is passed on immediately.
         self._sink.flush()
 

@@ -25,6 +25,7 @@ class TextBlock:
     """Rows of CSV or TSV: see ``Block``.
 
     :ivar nulls: empty: text has no null
+    :ivar inline: the writer of a pipe or at a terminal may wait for the result of a short block
     """
 
     nulls: frozenset[int] = frozenset()
@@ -38,8 +39,9 @@ class TextBlock:
         self._first_line = first_line
         self._read = rows
         self._quoted = rows.quoted
+        self.inline = not rows.full
         self._line_numbers: list[int] | None = None
-        # Columns of the kernels, if all rows have as many fields as the first, and none is quoted.
+        # Columns of the kernels, if all rows have as many fields as the first, and no text follows a closing quote.
         self._fields: Any = None
         self._mapped: Any = None
         self._malformed: set[int] = set()
@@ -96,8 +98,7 @@ class TextBlock:
 
     def map(self, mapper: ItemMapper) -> None:
         """Map the fields; a result that is not allowed in a field of this format fails."""
-        if not self._quoted:
-            self._fields = mapper.fields(self._read.text, self._dialect.separator, self._index, self._width)
+        self._fields = mapper.fields(self._read.text, self._dialect.separator, self._quoted, self._index, self._width)
         if self._fields is not None:
             self._mapped, self.faults = mapper.column(self._fields)
         else:
@@ -136,7 +137,9 @@ class TextBlock:
     def written(self, kept: list[int] | None) -> bytes:
         """Return the rows ``kept``, or all, each with its result as the last field."""
         if kept is None and self._mapped is not None:
-            text: bytes = self._mapped.to_rows(self._read.text, self._dialect.separator, self._dialect.quotes)
+            text: bytes = self._mapped.to_rows(
+                self._read.text, self._read.ends, self._dialect.separator, self._dialect.quotes
+            )
             return text[:-1] if self._read.open_end else text
         join = self._dialect.separator.join
         rows, results, ends = self._rows, self._dialect.written(self.results), self._ends
@@ -222,10 +225,7 @@ class TextReader:
 
     def _block(self, rows: Rows) -> TextBlock:
         block = TextBlock(self, rows, self._line)
-        if rows.split is None:
-            self._line += rows.text.count(b"\n")
-        else:
-            self._line += len(rows.split) + sum(map(methodcaller("count", b"\n"), rows.split))
+        self._line += rows.text.count(b"\n") if rows.quoted else len(rows.ends)
         return block
 
     def _read_chunks(self) -> Iterator[Rows]:
@@ -233,24 +233,16 @@ class TextReader:
         try:
             read = self.source.read
             for rows in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES), counts_fields=True):
-                if rows.split is None and rows.text.count(b"\n") <= BLOCK_ROWS:
+                if len(rows.ends) <= BLOCK_ROWS:
                     yield rows
                     continue
-                found = rows.rows
-                for start in range(0, len(found), BLOCK_ROWS):
-                    some = found[start : start + BLOCK_ROWS]
-                    open_end = rows.open_end and start + len(some) == len(found)
-                    if rows.split is None:
-                        yield Rows(b"\n".join([*some, b""]), None, open_end)
-                    else:
-                        yield Rows(b"", some, open_end)
+                for start in range(0, len(rows.ends), BLOCK_ROWS):
+                    yield rows.part(start, start + BLOCK_ROWS)
         except RowsError as error:
             raise TableError(self.name, str(error), self._line) from None
 
 
 def _first_row(rows: Rows) -> tuple[bytes, Rows | None]:
     """Return the first row without its line feed, and the others, if any."""
-    if rows.split is None:
-        row, _, text = rows.text.partition(b"\n")
-        return row, rows._replace(text=text) if text else None
-    return rows.split[0], rows._replace(split=rows.split[1:]) if len(rows.split) > 1 else None
+    rest = rows.part(1, len(rows.ends)) if len(rows.ends) > 1 else None
+    return rows.text[: rows.ends[0] - 1], rest

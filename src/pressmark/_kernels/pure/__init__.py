@@ -15,7 +15,7 @@ from pressmark._kernels.pure.arrow import (
     map_part,
 )
 from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap, DirectMap
-from pressmark._kernels.pure.column import ByteColumn
+from pressmark._kernels.pure.column import ByteColumn, row_ends
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.files import (
     Engine,
@@ -78,6 +78,7 @@ __all__ = [
     "map_part",
     "read_json",
     "read_trees",
+    "row_ends",
     "run_steps",
     "scan_pairtree",
     "sha_extensions",

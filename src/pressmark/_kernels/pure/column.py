@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from pressmark._kernels.tables import ErrorCode
 
-__all__ = ["ByteColumn", "Inverse", "Kernel", "KernelError", "first_difference"]
+__all__ = ["ByteColumn", "Inverse", "Kernel", "KernelError", "first_difference", "row_ends"]
 
 # The index of the item, a tables.ErrorCode, and a position.
 ItemError = tuple[int, int, int]
@@ -22,6 +25,46 @@ class KernelError(Exception):
         super().__init__(code, position)
         self.code = code
         self.position = position
+
+
+class _Patterns(NamedTuple):
+    """Patterns of a quoted field, and of the rest of a row from its first quote."""
+
+    enclosed: re.Pattern[bytes]
+    rest_of_row: re.Pattern[bytes]
+
+
+@functools.cache
+def _patterns(separator: bytes) -> _Patterns:
+    other = re.escape(separator)
+    # The quote comes before the look-behind because the search for a fixed byte is ten times faster. The look-ahead
+    # keeps a doubled quote together at the end of a block.
+    enclosed = rb'"(?<![^%b\n]")[^"]*+(?:""[^"]*+)*"(?!")' % other
+    # Quotes after the closing quote, or in a field that does not start with one, are data.
+    rest = rb'(?:(?:%b[^%b\n]*+|"(?<=[^%b\n]"))[^"\n]*+)*\n' % (enclosed, other, other)
+    return _Patterns(re.compile(enclosed), re.compile(rest))
+
+
+def row_ends(text: bytes, separator: bytes, quotes: bool) -> array[int]:
+    """Return the offset after the line feed of each row of CSV or TSV, as an ``array('q')``.
+
+    The last row may be incomplete: it has no end.
+
+    :param separator: a single byte
+    :param quotes: a field that starts with a quote extends to the closing quote, with line feeds inside
+    """
+    ends: array[int] = array("q")
+    rest_of_row = _patterns(separator).rest_of_row
+    start = 0
+    while (feed := text.find(b"\n", start)) >= 0:
+        start, quote = feed + 1, text.find(b'"', start, feed) if quotes else -1
+        if quote >= 0:
+            match = rest_of_row.match(text, quote)
+            if match is None:
+                break
+            start = match.end()
+        ends.append(start)
+    return ends
 
 
 class ByteColumn:
@@ -72,16 +115,33 @@ class ByteColumn:
         return cls(items)
 
     @classmethod
-    def from_fields(cls, rows: bytes, separator: bytes, index: int, width: int) -> ByteColumn | None:
-        """Return field ``index`` of each row, or None if a row does not have ``width`` fields.
+    def from_fields(cls, rows: bytes, separator: bytes, quotes: bool, index: int, width: int) -> ByteColumn | None:
+        """Return the value of field ``index`` of each row, or None if a row does not have ``width`` fields.
 
-        :param rows: each ends with a line feed; a carriage return before it belongs to the end of the row
+        None also if text follows the closing quote of the field.
+
+        :param rows: whole rows, as :func:`row_ends` finds them; a carriage return before the line feed belongs to the
+            end of the row
         :param separator: a single byte
+        :param quotes: fields may be quoted as in CSV
         """
-        fields = [row.removesuffix(b"\r").split(separator) for row in rows.split(b"\n")[:-1]]
-        if any(len(found) != width for found in fields):
-            return None
-        return cls([found[index] for found in fields])
+        enclosed = _patterns(separator).enclosed
+        items = []
+        for start, end in pairwise((0, *row_ends(rows, separator, quotes))):
+            row = rows[start : end - 1].removesuffix(b"\r")
+            quoted = quotes and b'"' in row
+            # The remaining separators separate fields.
+            fields = (enclosed.sub(b'"', row) if quoted else row).split(separator)
+            if len(fields) != width:
+                return None
+            item = fields[index]
+            if quoted and item.startswith(b'"'):
+                if item != b'"':
+                    return None
+                before = sum(field.startswith(b'"') for field in fields[:index])
+                item = enclosed.findall(row)[before][1:-1].replace(b'""', b'"')
+            items.append(item)
+        return cls(items)
 
     @classmethod
     def from_buffers(cls, data: bytes, offsets: array[int]) -> ByteColumn:
@@ -110,15 +170,19 @@ class ByteColumn:
             lines = [line for index, line in enumerate(lines) if index not in dropped]
         return delimiter.join([*lines, b""])
 
-    def to_rows(self, rows: bytes, separator: bytes, quotes: bool) -> bytes:
+    def to_rows(self, rows: bytes, ends: array[int], separator: bytes, quotes: bool) -> bytes:
         """Return each of ``rows`` with an item as a new last field.
 
-        :param rows: as many as items, each with a line feed; a carriage return before it belongs to the end of the row
+        :param rows: whole rows; a carriage return before the line feed belongs to the end of the row
+        :param ends: the offset after each row, as :func:`row_ends` returns them
         :param separator: a single byte
         :param quotes: quote fields as CSV requires
         """
+        if len(ends) != len(self.items):
+            raise ValueError("as many items as rows are required")
         written = []
-        for row, item in zip(rows.split(b"\n"), self.items, strict=False):
+        for (first, end), item in zip(pairwise((0, *ends)), self.items, strict=True):
+            row = rows[first : end - 1]
             start = row.removesuffix(b"\r")
             if quotes and any(byte in item for byte in (separator, b'"', b"\n", b"\r")):
                 item = b'"%b"' % item.replace(b'"', b'""')

@@ -39,6 +39,7 @@ __all__ = [
     "VitroEncodeFilename",
     "VitroMap",
     "VitroUnmap",
+    "row_ends",
 ]
 
 
@@ -91,8 +92,12 @@ cdef extern from "mapping/lines.h":
     int pm_cut_lines(const uint8_t *, int64_t, uint8_t, pm_column *) noexcept nogil
     int pm_join_lines(const pm_column *, const pm_column *, uint8_t, const int64_t *, int64_t,
                       pm_bytes *) noexcept nogil
-    int pm_cut_fields(const uint8_t *, int64_t, uint8_t, int64_t, int64_t, pm_column *) noexcept nogil
-    int pm_join_rows(const uint8_t *, int64_t, const pm_column *, uint8_t, bint, pm_bytes *) noexcept nogil
+    int64_t pm_count_byte(const uint8_t *, int64_t, uint8_t) noexcept nogil
+    int64_t pm_find_rows(const uint8_t *, int64_t, uint8_t, bint, int64_t *) noexcept nogil
+    int pm_cut_fields(const uint8_t *, int64_t, uint8_t, bint, int64_t, int64_t, pm_column *) noexcept nogil
+    int64_t pm_joined_size(int64_t, const pm_column *, uint8_t, bint) noexcept nogil
+    void pm_join_rows(const uint8_t *, int64_t, const int64_t *, const pm_column *, uint8_t, bint,
+                      uint8_t *) noexcept nogil
 
 
 # --- columns ------------------------------------------------------------------------------------------------
@@ -161,11 +166,17 @@ cdef class ByteColumn:
         return packed
 
     @classmethod
-    def from_fields(cls, bytes rows not None, bytes separator not None, int64_t index, int64_t width):
-        """Return field ``index`` of each row, or None if a row does not have ``width`` fields.
+    def from_fields(
+        cls, bytes rows not None, bytes separator not None, bint quotes, int64_t index, int64_t width
+    ):
+        """Return the value of field ``index`` of each row, or None if a row does not have ``width`` fields.
 
-        :param rows: each ends with a line feed; a carriage return before it belongs to the end of the row
+        None also if text follows the closing quote of the field.
+
+        :param rows: whole rows, as :func:`row_ends` finds them; a carriage return before the line feed belongs to the
+            end of the row
         :param separator: a single byte
+        :param quotes: fields may be quoted as in CSV
         """
         cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
         cdef const uint8_t *data = rows
@@ -173,7 +184,7 @@ cdef class ByteColumn:
         cdef uint8_t byte = separator[0]
         cdef int status
         with nogil:
-            status = pm_cut_fields(data, size, byte, index, width, &packed.column)
+            status = pm_cut_fields(data, size, byte, quotes, index, width, &packed.column)
         if status < 0:
             raise MemoryError
         return packed if status else None
@@ -252,28 +263,32 @@ cdef class ByteColumn:
         finally:
             free(out.data)
 
-    def to_rows(self, bytes rows not None, bytes separator not None, bint quotes):
+    def to_rows(self, bytes rows not None, const int64_t[::1] ends not None, bytes separator not None, bint quotes):
         """Return each of ``rows`` with an item as a new last field.
 
-        :param rows: as many as items, each with a line feed; a carriage return before it belongs to the end of the row
+        :param rows: whole rows; a carriage return before the line feed belongs to the end of the row
+        :param ends: the offset after each row, as :func:`row_ends` returns them
         :param separator: a single byte
         :param quotes: quote fields as CSV requires
         """
-        cdef pm_bytes out
-        out.data = NULL
-        out.size = out.capacity = 0
+        if ends.shape[0] != self.column.count:
+            raise ValueError("as many items as rows are required")
+        if self.column.count == 0:
+            return b""
         cdef const uint8_t *data = rows
-        cdef int64_t size = len(rows)
+        cdef int64_t size = ends[ends.shape[0] - 1]
+        cdef int64_t joined
         cdef uint8_t byte = separator[0]
-        cdef int status
+        cdef const int64_t *end = &ends[0]
         with nogil:
-            status = pm_join_rows(data, size, &self.column, byte, quotes, &out)
-        try:
-            if status < 0:
-                raise MemoryError
-            return PyBytes_FromStringAndSize(<char *>out.data, out.size)
-        finally:
-            free(out.data)
+            joined = pm_joined_size(size, &self.column, byte, quotes)
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, joined)
+        cdef uint8_t *written = <uint8_t *>PyBytes_AS_STRING(<PyObject *>out)
+        with nogil:
+            # Usually no item needs quotes.
+            quotes = joined > size + self.column.bytes.size + self.column.count
+            pm_join_rows(data, size, end, &self.column, byte, quotes, written)
+        return out
 
     def blanked(self, indices):
         """Return a copy in which the items at ``indices`` are empty."""
@@ -321,6 +336,29 @@ cdef class ByteColumn:
         return PyBytes_FromStringAndSize(
             <char *>column.bytes.data + column.offsets[index], column.offsets[index + 1] - column.offsets[index]
         )
+
+
+def row_ends(bytes text not None, bytes separator not None, bint quotes):
+    """Return the offset after the line feed of each row of CSV or TSV, as an ``array('q')``.
+
+    The last row may be incomplete: it has no end.
+
+    :param separator: a single byte
+    :param quotes: a field that starts with a quote extends to the closing quote, with line feeds inside
+    """
+    cdef const uint8_t *data = text
+    cdef int64_t size = len(text)
+    cdef uint8_t byte = separator[0]
+    cdef int64_t count
+    with nogil:
+        count = pm_count_byte(data, size, c"\n")
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, count * sizeof(int64_t))
+    cdef int64_t *ends = <int64_t *>PyBytes_AS_STRING(<PyObject *>found)
+    with nogil:
+        count = pm_find_rows(data, size, byte, quotes, ends)
+    offsets = array("q")
+    offsets.frombytes(memoryview(found)[: count * sizeof(int64_t)])
+    return offsets
 
 
 cdef Py_ssize_t _append_utf8(pm_bytes *out, PyObject *text) except -2:
