@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # By name: pyarrow need not be installed for type checks. The importer of this module reports its absence.
 pa: Any = importlib.import_module("pyarrow")
-pc: Any = importlib.import_module("pyarrow.compute")
 pq: Any = importlib.import_module("pyarrow.parquet")
 
 __all__ = ["ArrowBlock", "ParquetReader", "ParquetWriter"]
@@ -61,8 +60,12 @@ class ArrowBlock:
 
     def map(self, mapper: ItemMapper) -> None:
         """Map the column."""
-        results = pa.array(mapper.array(self._column))
+        # As text if all are UTF-8. pa.array would need pyarrow.compute to convert the others, which takes longer to load
+        # than a small table.
+        capsules = mapper.array(self._column).__arrow_c_array__(pa.string().__arrow_c_schema__())
+        results = pa.Array._import_from_c_capsule(*capsules)
         if results.null_count != self._column.null_count:
+            pc: Any = importlib.import_module("pyarrow.compute")  # in most runs no row fails
             failed = pc.and_(pc.is_null(results), pc.is_valid(self._column))
             for index in pc.indices_nonzero(failed).to_pylist():
                 item = self.item(index)
@@ -75,8 +78,8 @@ class ArrowBlock:
                 if item is not None and not _is_utf8(item):
                     self.faults[index] = f"{mapper.result} is not UTF-8, which Parquet requires"
                     items[index] = None
-            results = pa.array(items, pa.large_binary())
-        self._results = results.cast(pa.string())
+            results = pa.array(items, pa.large_binary()).cast(pa.string())
+        self._results = results
 
     def number(self, index: int) -> int:
         """Return the number of a row in the file."""
