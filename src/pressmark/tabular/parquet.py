@@ -303,9 +303,6 @@ class ParquetWriter:
         batches.clear()
         with _named(self._output.name):
             self._writer.write_table(table, row_group_size=rows)
-        del table
-        # Otherwise the pool grows to a hundred megabytes over many row groups.
-        pa.default_memory_pool().release_unused()
 
 
 class _Input:
