@@ -93,5 +93,12 @@ def test_duckdb(measure: Measure, table: Callable[..., Any], memory: Path, form:
     file, ids = table(form)
     target = memory / f"upper.{form}"
     python("import duckdb")  # compiles it
+
+    def check(_output: str) -> None:
+        from pyarrow import csv, parquet
+
+        made = parquet.read_table(target) if form == "parquet" else csv.read_csv(target)
+        assert made.column("path").to_pylist() == list(map(str.upper, ids))
+
     words = (sys.executable, "-c", _DUCKDB, file, target)
-    measure.command(title(form), *words, before=functools.partial(target.unlink, True), ids=len(ids))
+    measure.command(title(form), *words, before=functools.partial(target.unlink, True), check=check, ids=len(ids))

@@ -60,8 +60,8 @@ class ArrowBlock:
 
     def map(self, mapper: ItemMapper) -> None:
         """Map the column."""
-        # As text if all are UTF-8. pa.array would need pyarrow.compute to convert the others, which takes longer to load
-        # than a small table.
+        # As text if all are UTF-8. Conversion by pa.array would load pyarrow.compute, which takes longer than to map a
+        # small table.
         capsules = mapper.array(self._column).__arrow_c_array__(pa.string().__arrow_c_schema__())
         results = pa.Array._import_from_c_capsule(*capsules)
         if results.null_count != self._column.null_count:
