@@ -192,8 +192,8 @@ static inline uint8_t *pm_put(uint8_t *out, const uint8_t *from, int64_t length)
     return out + length;
 }
 
-void pm_join_rows(const uint8_t *rows, int64_t size, const int64_t *ends, const pm_column *items, uint8_t separator, int quotes,
-                  uint8_t *out)
+void pm_join_rows(const uint8_t *rows, int64_t size, const int64_t *ends, const pm_column *items, uint8_t separator,
+                  int quotes, uint8_t *out)
 {
     int64_t copied = 0;
     for (int64_t index = 0; index < items->count; index++) {
