@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -20,7 +21,7 @@ SECONDS, ROUNDS = 0.3, 5
 RECORDS = Path(__file__).with_name("record")
 # Marks that only ``-m`` selects.
 CHOSEN = ("peers", "scale")
-# For the server of object storage, which the tests also use.
+# For the server of object storage and the library of lanes, which the tests also use.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 
@@ -118,6 +119,18 @@ def disk(pytestconfig: pytest.Config) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
+def library(memory: Path) -> Any:
+    """The vector lanes alone."""
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    from native_lanes.lanes_library import build
+
+    folder = memory / "lanes"
+    folder.mkdir()
+    return build("gcc", ("-O3",), str(folder))
+
+
+@pytest.fixture(scope="session")
 def places(memory: Path, disk: Path) -> Mapping[str, Path]:
     return {"memory": memory, "disk": disk}
 
@@ -188,17 +201,16 @@ class Measure:
         :param words: the command
         :param check: called with the standard output of the last run
         """
-        most = 0
+        most, least = 0, math.inf
 
         def run() -> str:
-            nonlocal most
+            nonlocal most, least
             done = processes.run(words, processes.our_environment())
-            most = max(most, done.max_rss)
+            most, least = max(most, done.max_rss), min(least, done.cpu)
             return done.output
 
         self.once(group, run, before=before, check=check, rounds=rounds, **amounts)
-        if most:
-            self.note(MB=most >> 20)
+        self.note(**{"processor s": least}, **({"MB": most >> 20} if most else {}))
 
     def note(self, **facts: Any) -> None:
         """Add facts to ``extra_info``."""

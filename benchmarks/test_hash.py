@@ -19,6 +19,7 @@ import pytest
 
 from benchmarks.conftest import Measure
 from benchmarks.corpora.files import KIB, MIB, paths_of, warm, write_files
+from benchmarks.peers.hashing import for_each_file
 from pressmark import fixity
 from pressmark.fixity import ALGORITHMS
 
@@ -175,10 +176,8 @@ def test_tool(measure: Measure, files: Callable[..., list[str]], shape: str, alg
     if shutil.which(tool.split()[0]) is None:
         pytest.skip(f"{tool.split()[0]} is not installed")
     paths = files(shape, "memory")
-    some = 1000 if len(paths) > 1 else 1
-    line = f'find "$0" -type f -print0 | xargs -0 -n {some} -P 2 {tool}'
-    group = command_title(shape, algorithm)
-    measure.command(group, "sh", "-c", line, Path(paths[0]).parents[1], files=len(paths))
+    words = for_each_file(tool, Path(paths[0]).parents[1], processes=2)
+    measure.command(command_title(shape, algorithm), *words, files=len(paths))
 
 
 def command_title(shape: str, algorithm: str) -> str:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import shutil
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.conftest import Measure
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "native_lanes"))
-
-from lanes_library import ALGORITHMS, LEVELS, Bank, Lengths, Pointers, build, packed, reference
+from native_lanes.lanes_library import ALGORITHMS, LEVELS, Bank, Lengths, Pointers, packed, reference
 
 MESSAGES = 10_000
 LONG, TURNS = 256 << 10, 8  # bytes for each lane, and how often
@@ -25,15 +19,6 @@ MESSAGES_OF = {
     "26 bytes": [b"uc1.ark:/13960/t%010d" % index for index in range(MESSAGES)],
     "15 to 120 bytes": [bytes([65 + index % 26]) * (15 + index * 7919 % 106) for index in range(MESSAGES)],
 }
-
-
-@pytest.fixture(scope="session")
-def library(memory: Path) -> Any:
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
-    folder = memory / "lanes"
-    folder.mkdir()
-    return build("gcc", ("-O3",), str(folder))
 
 
 def level_of(library: Any, name: str) -> int:
