@@ -6,7 +6,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,25 @@ class Group(NamedTuple):
     title: str
     source: str
     bars: list[Bar]
+
+
+class Rate(NamedTuple):
+    """MB a second of wall time, and of processor time."""
+
+    label: str
+    wall: float
+    processor: float
+
+
+class Rates(NamedTuple):
+    """The rates of programs with one algorithm, the fastest first.
+
+    :ivar limit: that of the bytes from memory
+    """
+
+    algorithm: str
+    limit: Rate
+    programs: list[Rate]
 
 
 class Curve(NamedTuple):
@@ -78,10 +97,15 @@ class Records:
     def __init__(self, folder: Path = RECORDS) -> None:
         self.texts = {path.name: tables(path) for path in sorted(folder.glob("*.md"))}
         found = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-        self.json = {name: record for name, record in found.items() if not name.endswith("-scale.json")}
-        # What "-m scale" recorded; the last name if there are several.
-        self.scale_name = max((name for name in found if name not in self.json), default="")
+        # What "-m scale" and "-m peers" recorded; the last name if there are several.
+        self.scale_name, self.peers_name = (
+            max((name for name in found if name.endswith(f"-{mark}.json")), default="") for mark in ("scale", "peers")
+        )
         self.scale: dict[str, Any] = found.get(self.scale_name, {"benchmarks": []})
+        self.peers: dict[str, Any] = found.get(self.peers_name, {"benchmarks": []})
+        self.json = {
+            name: record for name, record in found.items() if not name.endswith(("-scale.json", "-peers.json"))
+        }
 
     def of(self, heading: str, *columns: str) -> dict[str, list[dict[str, str]]]:
         """Return the rows below a heading that have the columns, by the file that they are in, the newest first."""
@@ -170,6 +194,26 @@ def hashing(records: Records) -> list[Group]:
     ]
     groups.append(Group("The command, beside other commands", name, bars))
     return groups
+
+
+def one_core(records: Records, size: str) -> list[Rates]:
+    """Return how fast programs hash files of a size on one core, by algorithm."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in records.peers["benchmarks"]:
+        if match := re.fullmatch(f"one core, hash {size}, (.+)", one["group"]):
+            found.setdefault(match[1], []).append(one)
+    groups = []
+    for algorithm, members in found.items():
+        [limit] = (rate(one) for one in members if "yardstick" in one["extra_info"])
+        programs = [rate(one) for one in members if "yardstick" not in one["extra_info"]]
+        groups.append(Rates(algorithm, limit, sorted(programs, key=lambda one: -one.processor)))
+    return groups
+
+
+def rate(one: dict[str, Any]) -> Rate:
+    facts = one["extra_info"]
+    wall = facts["MB/s"]
+    return Rate(facts["program"], wall, wall * one["stats"]["min"] / facts["processor s"])
 
 
 def bags(records: Records) -> list[Group]:
@@ -312,6 +356,23 @@ def ratio_text(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 99.5 else f"{ratio:.1f}" if ratio >= 9.95 else f"{ratio:.2f}"
 
 
+def drawn_rows(groups: list[tuple[str, list[tuple[str, float, float, str, str]]]], least: float) -> Iterator[str]:
+    """Yield the bars of groups below their titles: label, begin, end, class and value of each.
+
+    :param least: the position that no value is left of
+    """
+    y = PAD + 20
+    for title, bars in groups:
+        yield text(PAD, y + 20, title, "head")
+        y += HEAD
+        for label, begin, end, kind, value in bars:
+            yield text(PAD, y + 11, label)
+            shape = f'x="{begin:.1f}" y="{y + 16:.0f}" width="{max(end - begin, 1):.1f}" height="11"'
+            yield f'<rect class="{kind}" {shape}/>'
+            yield text(max(end, least) + 5, y + 26, value)
+            y += ROW
+
+
 def chart(title: str, groups: list[Group]) -> str:
     """Return a picture of ratios on a logarithmic scale: right of the line, Pressmark is faster."""
     ratios = [bar.ratio for group in groups for bar in group.bars]
@@ -335,19 +396,49 @@ def chart(title: str, groups: list[Group]) -> str:
             parts.append(text(at(value), bottom + 16, f"{value:g}{TIMES}", "dim", "middle"))
     parts.append(f'<line class="one" x1="{one:.1f}" x2="{one:.1f}" y1="{PAD + 20}" y2="{bottom}"/>')
     parts.append(text(one, bottom + 16, f"1{TIMES}", "dim", "middle"))
-    y = PAD + 20
-    for group in groups:
-        parts.append(text(PAD, y + 20, group.title, "head"))
-        y += HEAD
-        for bar in group.bars:
-            begin, end = sorted((one, at(bar.ratio)))
-            kind = "fast" if bar.ratio >= 1 else "slow"
-            parts.append(text(PAD, y + 11, bar.label))
-            shape = f'x="{begin:.1f}" y="{y + 16:.0f}" width="{max(end - begin, 1):.1f}" height="11"'
-            parts.append(f'<rect class="{kind}" {shape}/>')
-            parts.append(text(max(end, one) + 5, y + 26, f"{ratio_text(bar.ratio)}{TIMES}"))
-            y += ROW
+    rows = [
+        (
+            group.title,
+            [
+                (
+                    bar.label,
+                    *sorted((one, at(bar.ratio))),
+                    "fast" if bar.ratio >= 1 else "slow",
+                    ratio_text(bar.ratio) + TIMES,
+                )
+                for bar in group.bars
+            ],
+        )
+        for group in groups
+    ]
+    parts += drawn_rows(rows, one)
     return svg(title, bottom + 26, parts)
+
+
+def rates_chart(title: str, groups: list[Rates]) -> str:
+    """Return a picture of rates, as shares of the limit, which is a line across."""
+    left, right = PAD + 4, WIDTH - PAD - 80
+    most = max([1.0, *(one.processor / group.limit.processor for group in groups for one in group.programs)])
+    limit = left + (right - left) / most
+    rows = [
+        (
+            f"{group.algorithm}: limit {group.limit.processor:,.0f} MB/s",
+            [
+                (
+                    one.label,
+                    left,
+                    left + (limit - left) * one.processor / group.limit.processor,
+                    "fast" if one.label.lower().startswith("pressmark") else "other",
+                    f"{one.processor:,.0f} MB/s",
+                )
+                for one in group.programs
+            ],
+        )
+        for group in groups
+    ]
+    bottom = PAD + 24 + sum(HEAD + ROW * len(bars) for _title, bars in rows)
+    line = f'<line class="one" x1="{limit:.1f}" x2="{limit:.1f}" y1="{PAD + 20}" y2="{bottom}"/>'
+    return svg(title, bottom + 10, [text(limit, PAD + 14, "limit", "dim", "middle"), line, *drawn_rows(rows, left)])
 
 
 def growth(title: str, sizes: list[tuple[float, str]], unit: str, curves: list[Curve]) -> str:
@@ -390,6 +481,10 @@ TITLES = {
     "stores": ("Stores: time of other programs / time of Pressmark", stores),
     "migration": ("Migration: time of cp -r and sha512sum / time of Pressmark", migration),
 }
+ONE_CORE = {
+    "4-kib": ("4 KiB", "Hashing 20,000 files of 4 KiB on one core: MB for each second of processor time"),
+    "1-mib": ("1 MiB", "Hashing 300 files of 1 MiB on one core: MB for each second of processor time"),
+}
 MILLIONS = [(1e5, "100,000"), (1e6, "1 million"), (1e7, "10 million"), (1e8, "100 million")]
 GIBIBYTES = [(1.0, "1 GiB"), (16.0, "16 GiB"), (256.0, "256 GiB"), (1024.0, "1 TiB")]
 
@@ -397,6 +492,8 @@ GIBIBYTES = [(1.0, "1 GiB"), (16.0, "16 GiB"), (256.0, "256 GiB"), (1024.0, "1 T
 def pictures(records: Records) -> dict[str, str]:
     """Return the pictures of the page by their names."""
     found = {name: chart(title, draw(records)) for name, (title, draw) in TITLES.items()}
+    for name, (size, title) in ONE_CORE.items():
+        found[f"one-core-{name}"] = rates_chart(title, one_core(records, size))
     found["growth-mapping"] = growth(
         "Nanoseconds an identifier", MILLIONS, "Nanoseconds an identifier", growth_of_mapping(records)[1]
     )
@@ -414,6 +511,18 @@ def page(records: Records, table: Callable[[tuple[str, ...], list[tuple[str, ...
         values[f"{name}_sources"] = named(group.source for group in draw(records))
     for name, find in (("mapping", growth_of_mapping), ("hashing", growth_of_hashing)):
         values[f"growth_{name}_source"] = named([find(records)[0]])
+    values |= {f"one_core_{name.replace('-', '_')}": title for name, (_size, title) in ONE_CORE.items()}
+    facts = records.peers["machine_info"]
+    values["one_core_source"] = f"{facts['processor']}; Pressmark {facts['pressmark']}. {named([records.peers_name])}"
+    values["one_core_figures"] = table(
+        ("files", "algorithm", "program", "MB/s of processor time", "of wall time"),
+        [
+            (size, group.algorithm, one.label, f"{one.processor:,.0f}", f"{one.wall:,.0f}")
+            for size, _title in ONE_CORE.values()
+            for group in one_core(records, size)
+            for one in (group.limit, *group.programs)
+        ],
+    )
     _name, rows = records.newest("^Fixity as the work grows", "CPU s / GiB")
     values["memory"] = f"{max(number(row['max RSS MB']) for row in rows):.0f}"
     values["csv"] = next(row["MB"] for row in records.newest("^objects/map csv", "", "MB")[1] if row[""] == "pressmark")

@@ -96,3 +96,31 @@ def test_every_ratio_is_recorded(performance: ModuleType) -> None:
     ]
     assert len(drawn) > 50
     assert [ratio for ratio in drawn if ratio not in recorded] == []
+
+
+def test_every_rate_is_recorded(performance: ModuleType) -> None:
+    """A picture of one core has the rate of each case in the record, and one line at the limit."""
+    records = performance.Records()
+    pictures = performance.pictures(records)
+    for name, (size, _title) in performance.ONE_CORE.items():
+        seconds = [
+            (one["extra_info"]["MB/s"] * one["stats"]["min"], one["extra_info"]["processor s"])
+            for one in records.peers["benchmarks"]
+            if one["group"].startswith(f"one core, hash {size}, ")
+        ]
+        drawn = re.findall(r">(?:.+: limit )?([\d,]+) MB/s</text>", pictures[f"one-core-{name}"])
+        assert len(drawn) > 20
+        assert sorted(drawn) == sorted(f"{amount / processor:,.0f}" for amount, processor in seconds)
+        assert pictures[f"one-core-{name}"].count('<line class="one"') == 1
+
+
+def test_rates_beside_the_limit(performance: ModuleType) -> None:
+    """Bars are shares of the limit of their algorithm; one that is faster ends right of the line."""
+    rate, rates = performance.Rate, performance.Rates
+    slow = rates("md5", rate("from memory", 1, 4000), [rate("pressmark hash", 1, 1000), rate("other", 1, 2000)])
+    fast = rates("xxh128", rate("from memory", 1, 100), [rate("other", 1, 200)])
+    picture = performance.rates_chart("title", [slow, fast])
+    widths = [float(width) for width in re.findall(r'<rect class="(?:fast|other)" .*? width="([\d.]+)"', picture)]
+    [line] = re.findall(r'<line class="one" x1="([\d.]+)"', picture)
+    limit = float(line) - performance.PAD - 4
+    assert [round(width / limit, 2) for width in widths] == [0.25, 0.5, 2.0]

@@ -19,8 +19,8 @@ import (
 	sha256 "github.com/minio/sha256-simd"
 )
 
-// The lanes of a server can still use the last two blocks after Write has returned.
-const blocks, blockSize = 3, 64 << 10
+// The lanes of a server can still use the last two blocks after Write has returned; with smaller blocks they are seldom full.
+const blocks, blockSize = 3, 256 << 10
 
 func must[T any](value T, err error) T {
 	if err != nil {
