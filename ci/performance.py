@@ -396,22 +396,12 @@ def chart(title: str, groups: list[Group]) -> str:
             parts.append(text(at(value), bottom + 16, f"{value:g}{TIMES}", "dim", "middle"))
     parts.append(f'<line class="one" x1="{one:.1f}" x2="{one:.1f}" y1="{PAD + 20}" y2="{bottom}"/>')
     parts.append(text(one, bottom + 16, f"1{TIMES}", "dim", "middle"))
-    rows = [
-        (
-            group.title,
-            [
-                (
-                    bar.label,
-                    *sorted((one, at(bar.ratio))),
-                    "fast" if bar.ratio >= 1 else "slow",
-                    ratio_text(bar.ratio) + TIMES,
-                )
-                for bar in group.bars
-            ],
-        )
-        for group in groups
-    ]
-    parts += drawn_rows(rows, one)
+
+    def drawn(bar: Bar) -> tuple[str, float, float, str, str]:
+        begin, end = sorted((one, at(bar.ratio)))
+        return bar.label, begin, end, "fast" if bar.ratio >= 1 else "slow", ratio_text(bar.ratio) + TIMES
+
+    parts += drawn_rows([(group.title, list(map(drawn, group.bars))) for group in groups], one)
     return svg(title, bottom + 26, parts)
 
 
@@ -420,21 +410,14 @@ def rates_chart(title: str, groups: list[Rates]) -> str:
     left, right = PAD + 4, WIDTH - PAD - 80
     most = max([1.0, *(one.processor / group.limit.processor for group in groups for one in group.programs)])
     limit = left + (right - left) / most
+
+    def drawn(one: Rate, most: float) -> tuple[str, float, float, str, str]:
+        kind = "fast" if one.label.lower().startswith("pressmark") else "other"
+        return one.label, left, left + (limit - left) * one.processor / most, kind, f"{one.processor:,.0f} MB/s"
+
     rows = [
-        (
-            f"{group.algorithm}: limit {group.limit.processor:,.0f} MB/s",
-            [
-                (
-                    one.label,
-                    left,
-                    left + (limit - left) * one.processor / group.limit.processor,
-                    "fast" if one.label.lower().startswith("pressmark") else "other",
-                    f"{one.processor:,.0f} MB/s",
-                )
-                for one in group.programs
-            ],
-        )
-        for group in groups
+        (f"{name}: limit {most.processor:,.0f} MB/s", [drawn(one, most.processor) for one in programs])
+        for name, most, programs in groups
     ]
     bottom = PAD + 24 + sum(HEAD + ROW * len(bars) for _title, bars in rows)
     line = f'<line class="one" x1="{limit:.1f}" x2="{limit:.1f}" y1="{PAD + 20}" y2="{bottom}"/>'

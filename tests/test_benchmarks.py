@@ -52,6 +52,12 @@ def test_scale(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_one_core(tmp_path: Path) -> None:
+    """Programs that are missing are skipped; the digests of the others are compared."""
+    done = run(tmp_path, "pytest", "benchmarks/test_one_core.py", "-q", *FEW, "-m", "peers")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 # The kernel of the native implementation does not divide the cleaned identifier into pairs.
 WRONG = """
 from pressmark import _kernels
@@ -70,6 +76,18 @@ def test_a_wrong_answer_fails(tmp_path: Path) -> None:
     done = run(tmp_path, "pytest", "benchmarks/test_map.py", "-q", *FEW, "-k", "native-pairtree-list", code=WRONG)
     assert done.returncode == 1
     assert "wrong paths" in done.stdout
+
+
+def test_wrong_digests_fail(tmp_path: Path) -> None:
+    """Also of a program: its last file has the digest of another one."""
+    false = tmp_path / "sha512sum"
+    false.write_text('#!/bin/sh\n/usr/bin/sha512sum "$@" | sed "\\$s/^./x/"\n')
+    false.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    chosen = ("-m", "peers", "-k", "sha512 and coreutils")
+    done = run(tmp_path, "pytest", "benchmarks/test_one_core.py", "-q", *FEW, *chosen, PATH=path)
+    assert done.returncode == 1
+    assert "wrong digests" in done.stdout
 
 
 def test_a_slow_answer_does_not_fail(tmp_path: Path) -> None:
