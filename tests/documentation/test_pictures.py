@@ -102,7 +102,7 @@ def test_every_rate_is_recorded(performance: ModuleType) -> None:
     """A picture of one core has the rate of each case in the record, and one line at the limit."""
     records = performance.Records()
     pictures = performance.pictures(records)
-    for name, (size, _title) in performance.ONE_CORE.items():
+    for name, (size, _files) in performance.ONE_CORE.items():
         seconds = [
             (one["extra_info"]["MB/s"] * one["stats"]["min"], one["extra_info"]["processor s"])
             for one in records.peers["benchmarks"]
@@ -119,7 +119,7 @@ def test_rates_beside_the_limit(performance: ModuleType) -> None:
     rate, rates = performance.Rate, performance.Rates
     slow = rates("md5", rate("from memory", 1, 4000), [rate("pressmark hash", 1, 1000), rate("other", 1, 2000)])
     fast = rates("xxh128", rate("from memory", 1, 100), [rate("other", 1, 200)])
-    picture = performance.rates_chart("title", [slow, fast])
+    picture = performance.rates_chart("2 files", [slow, fast])
     widths = [float(width) for width in re.findall(r'<rect class="(?:fast|other)" .*? width="([\d.]+)"', picture)]
     [line] = re.findall(r'<line class="one" x1="([\d.]+)"', picture)
     limit = float(line) - performance.PAD - 4
