@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from pressmark import stores
-from pressmark.errors import ObjectError
+from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.staging import LOCK
 from pressmark.stores.directories import copied_objects
 from pressmark.stores.stored_object import StoredObject
+from support.memory_addresses import put_tree, use_memory
 from ways.stores import KINDS, make_store
 
 from .conftest import Call
@@ -317,3 +318,27 @@ def test_errors_are_of_objects(tmp_path: Path) -> None:
         )
     )
     assert [one.error is not None and one.files is None for one in found] == [True]
+
+
+def test_a_server_that_is_gone(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command ends with one line; copies that are complete stay, and no other object is named."""
+    ids = [f"urn:{number}" for number in range(200)]
+    bucket = use_memory(monkeypatch)
+    put_tree(bucket, make_store("ocfl", tmp_path / "store", {one: {"f.txt": one.encode()} for one in ids}), "root")
+    (tmp_path / "list").write_text("".join(f"{one}\n" for one in ids))
+    begin = bucket.requests
+
+    def fall_silent(_call: str, _key: bytes) -> None:
+        if bucket.requests > begin + 300:
+            raise StoreError("s3://memory", "no request was answered") from TimeoutError("silent")
+
+    bucket.on_request = fall_silent
+    done = call("store", "get", "s3://memory/root", "--from", "list", "-o", "copies")
+    assert (done.exit_code, done.stderr) == (1, "pressmark: 's3://memory': no request was answered\n")
+    # Each thread may have asked once more.
+    assert bucket.requests < begin + 350
+    copied = len(done.stdout.splitlines())
+    assert 0 < copied <= len(os.listdir("copies")) < len(ids)
+    bucket.on_request = None
+    done = call("store", "get", "s3://memory/root", "--from", "list", "-o", "copies")
+    assert (done.exit_code, len(os.listdir("copies"))) == (0, len(ids))

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from pressmark.errors import StoreError
 from pressmark.jobs import WorkFolder
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt
@@ -26,7 +27,8 @@ class Numbers:
 
     ``kill``: the worker is killed once, before anything is written; ``poison``: killed each time; ``kill-late``: killed
     once between output and receipt; ``kill-half``: killed once in the middle of the output; ``busy``: one transient
-    error; ``eio``: a transient error each time; ``bad``: a permanent error; ``option``: one that names an option;
+    error; ``eio``: a transient error each time; ``bad``: a permanent error; ``gone``: a store that cannot be used;
+    ``option``: one that names an option;
     ``slow``: waits until the file ``go`` exists; ``stuck``: the same, and does not end when it is interrupted;
     ``reports``: reports three items, too; ``interrupt``: Ctrl-C.
     """
@@ -51,6 +53,8 @@ class Numbers:
             raise OSError(errno.EIO, "the disk fails")
         if what == "bad":
             raise UnsendableError(chunk.id, "of no use")
+        if what == "gone":
+            raise StoreError("s3://books", "no request was answered")
         if what == "option":
             raise ValueError(option("replace", True))
         if what == "interrupt":

@@ -153,6 +153,17 @@ def test_failing_chunks(tmp_path: Path) -> None:
     assert summary.record()["failed"][0].keys() == {"chunk", "kind", "reason", "retryable", "fatal"}
 
 
+def test_a_store_that_cannot_be_used(tmp_path: Path) -> None:
+    """No other chunk begins, and the next run does the rest."""
+    work = work_folder(tmp_path / "work", 20, c002="gone")
+    with pytest.raises(JobError, match="'s3://books': no request was answered"):
+        jobs.run_local(Numbers(), work, 1, processes=False, window=1)
+    assert (work.summary().done, (work.path / "began-003").exists()) == (2, False)
+    (work.path / "do-002").unlink()
+    assert jobs.run_local(Numbers(), work, 1, processes=False).ok
+    check_numbers(work, 20)
+
+
 def test_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The logger of the package has the beginning and end of a run, and each chunk that failed."""
     work = work_folder(tmp_path / "work", 3, c000="busy", c001="bad")

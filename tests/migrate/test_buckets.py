@@ -17,7 +17,8 @@ from pressmark.buckets import remote_content, upload
 from pressmark.buckets.address import parse
 from pressmark.buckets.bucket import KeyStatus, Part
 from pressmark.buckets.memory import MemoryBucket
-from pressmark.errors import MigrationError, PressmarkError, StoreError
+from pressmark.errors import JobError, MigrationError, PressmarkError, StoreError
+from pressmark.migrate.planning.planner import make_plan
 from pressmark.stores.ocfl.remote import prepared, preparing
 from pressmark.stores.ocfl.root import OcflRoot
 from support.careless_bucket import CarelessBucket
@@ -483,3 +484,43 @@ def test_a_run_that_is_refused(tmp_path: Path, buckets: dict[str, CountingBucket
         assert (migrate.state(plan.work), bucket.keys) == ("planned", before)
     run = migrated(source.root, ROOT, **how, destination_options={"claims": True})
     assert run.by_status == {"ok": 2}
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "options"),
+    [
+        ("disk", ROOT, {"to": "ocfl", "layout": "0004"}),
+        ("disk", ROOT, {"to": "ocfl", "layout": "0004", "verify": "reread"}),
+        (ROOT, "disk", {"to": "pairtree"}),
+        (ROOT, "disk", {"to": "ocfl", "layout": "0003", "move": True}),
+    ],
+)
+def test_a_server_that_is_gone(
+    tmp_path: Path, buckets: dict[str, CountingBucket], source: str, destination: str, options: dict[str, Any]
+) -> None:
+    """The run ends with one error: no other object begins, those that are done are kept, and a resumed run ends."""
+    places = [place if place.startswith("s3:") else str(tmp_path / place) for place in (source, destination)]
+    ids = [f"info:x/{number}" for number in range(24)]
+    expected = contents(ocfl(places[0], ids))
+    plan = make_plan(migrate.make_options(*places, **options), chunk_objects=2, work=tmp_path / "work")
+    assert plan.chunks > 6
+    bucket = buckets["books"]
+    begin = bucket.requests
+
+    def fall_silent(_call: str, _key: bytes) -> None:
+        if bucket.requests > begin + wanted:
+            raise StoreError(bucket.url, "no request was answered") from TimeoutError("silent")
+
+    # As many requests as about half of the run sends.
+    wanted = plan.requests // 2
+    bucket.on_request = fall_silent
+    with pytest.raises(JobError, match="'s3://books': no request was answered"):
+        migrate.run(plan, processes=False, workers=1)
+    # Each thread of the chunk that ran may have asked once more, or tidied up.
+    assert bucket.requests < begin + wanted + 60
+    bucket.on_request = None
+    done = migrate.resume(plan, processes=False, workers=1)
+    assert done.complete
+    assert set(done.by_status) <= {"ok", "exists_same"}
+    assert done.processed < len(ids)
+    assert contents(stores.open(places[1])) == expected

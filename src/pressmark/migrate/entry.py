@@ -12,10 +12,12 @@ from typing import NamedTuple
 from pressmark.errors import BagError, FileError, IdentifierError, ObjectError, PressmarkError
 from pressmark.fs.beneath import open_regular
 from pressmark.stores import StoreObject
+from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import UnreadableSourceError
 
 __all__ = [
     "GOOD",
+    "OBJECT_ERRORS",
     "ROW_KEYS",
     "SOURCE_KEPT",
     "STATUSES",
@@ -230,6 +232,10 @@ class TransferError(PressmarkError):
     def __init__(self, status: str, code: str, message: str) -> None:
         super().__init__(status, code, message)
         self.failure = Failure(status, code, message)
+
+
+#: What can be wrong with one object. Any other error ends the run, such as that of a server that no longer answers.
+OBJECT_ERRORS = (BagError, FileError, IdentifierError, ObjectError, OSError, SourceError, TransferError)
 
 
 def failure_of(error: Exception) -> Failure:

@@ -6,9 +6,9 @@ import os
 import stat
 from collections.abc import Mapping
 
-from pressmark.errors import FileError, ObjectError, PressmarkError, quoted_path
+from pressmark.errors import FileError, ObjectError, quoted_path
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.entry import GOOD, SOURCE_KEPT, Entry, TransferError, failure_of
+from pressmark.migrate.entry import GOOD, OBJECT_ERRORS, SOURCE_KEPT, Entry, TransferError, failure_of
 from pressmark.migrate.object_digest import has_same_content_times
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.transfer.content import Content, empty_text, entries_of
@@ -32,7 +32,7 @@ def remove_source(options: Options, source: Store, destination: Store, entry: En
     if entry.status in GOOD and entry.verify in _VERIFIED:
         try:
             _remove(options, source, destination, entry)
-        except (PressmarkError, OSError) as error:
+        except OBJECT_ERRORS as error:
             entry.error_code, entry.error = SOURCE_KEPT, f"source kept: {failure_of(error).message}"
     return entry
 

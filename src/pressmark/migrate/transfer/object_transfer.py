@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from time import monotonic, sleep
 from typing import TypeVar
 
-from pressmark.errors import ObjectError, PressmarkError, StoreError, quoted_path
+from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
-from pressmark.migrate.entry import Entry, Failure, TransferError, failure_of
+from pressmark.migrate.entry import OBJECT_ERRORS, Entry, Failure, TransferError, failure_of
 from pressmark.migrate.object_digest import ALGORITHM
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import all_files, entries_of
@@ -183,7 +183,7 @@ class Transfer:
                 item.entry.fail(self._full)
             elif self._advance(item):
                 self._arrived(item.entry)
-        except (PressmarkError, SourceError, OSError) as error:
+        except OBJECT_ERRORS as error:
             item.error = error
         item.seconds += monotonic() - begun
 
@@ -229,7 +229,7 @@ class Transfer:
                 self._compare(entry)
             elif self._alone(self._direction.begin(entry)):
                 self._arrived(entry)
-        except (PressmarkError, SourceError, OSError) as error:
+        except OBJECT_ERRORS as error:
             return error
         return None
 
@@ -254,8 +254,6 @@ class Transfer:
     def _failure(self, error: Exception) -> Failure:
         if isinstance(error, SourceError):
             error = ObjectError(self._destination.root, "", error.kind, error.reason)
-        elif isinstance(error, StoreError) and not isinstance(error, ObjectError):
-            raise error
         failure = failure_of(error)
         root = encode_fs(error.path) if isinstance(error, ObjectError) else None
         at_fault = error.kind if isinstance(error, ObjectError) else None
@@ -289,7 +287,7 @@ class Transfer:
         try:
             if not self._is_as_planned(planned):
                 return False
-        except (PressmarkError, OSError):
+        except OBJECT_ERRORS:
             return False
         self._direction.prune(entry)
         entry.status, entry.verify, entry.mode = "ok", "moved", "rename"
@@ -299,7 +297,7 @@ class Transfer:
         """Add to the failure of an object missing from the source whether the destination has its identifier."""
         try:
             self._destination.get(entry.id)
-        except (PressmarkError, OSError):
+        except OBJECT_ERRORS:
             return failure
         what = "the destination has an object with this identifier, possibly the only copy, that differs from the plan"
         return failure._replace(message=f"{failure.message}; {what}; compare it with a backup")
@@ -370,7 +368,7 @@ class Transfer:
                 return
             advice = f"the source; migrate it again with {option('replace', True)}"
             failure = compare_target(self._destination, entry, advice)
-        except (PressmarkError, OSError) as error:
+        except OBJECT_ERRORS as error:
             failure = failure_of(error)
             failure = failure._replace(status="unverified", message=f"cannot be read again: {failure.message}")
         if failure is not None:

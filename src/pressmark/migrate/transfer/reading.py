@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from pressmark.errors import FileError, PressmarkError, quoted_path
+from pressmark.errors import FileError, quoted_path
 from pressmark.fixity import hash_files
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.migrate.entry import GOOD, Entry, Failure, TransferError, failure_of
+from pressmark.migrate.entry import GOOD, OBJECT_ERRORS, Entry, Failure, TransferError, failure_of
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests, compare, mismatch, with_known
 from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.content import (
@@ -285,7 +285,7 @@ def verify_object(store: Store, entry: Entry) -> Entry:
         return entry
     try:
         failure = compare_target(store, entry, "the migrated one")
-    except (PressmarkError, OSError) as error:
+    except OBJECT_ERRORS as error:
         failure = failure_of(error)
         if failure.code == "missing":
             failure = Failure("copy_failed", "missing", "no longer in the destination")

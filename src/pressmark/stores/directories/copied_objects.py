@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from pressmark.errors import IdentifierError, ObjectError, PressmarkError, quoted_path
+from pressmark.errors import IdentifierError, ObjectError, PressmarkError, StoreError, quoted_path
 from pressmark.fs.names import encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.staging import NewPath
 from pressmark.layouts.pairtree import clean
@@ -68,6 +68,7 @@ def copy_objects(
     :param directory: the directory for the copies
     :param copy_mode: as for :meth:`StoredObject.copy_to`, like ``verify``
     :param threads: the number of objects at a time
+    :raises StoreError: the store cannot be read, as when its server no longer answers; copies that are complete stay
     """
     ignores_case = is_case_insensitive(directory)
     # An identifier may be listed twice.
@@ -90,6 +91,8 @@ def copy_objects(
                 files, _ = locate(record).copy_to(path, copy_mode=copy_mode, verify=verify)
                 return CopiedObject(record, os.fsdecode(path), len(files))
         except PressmarkError as error:
+            if isinstance(error, StoreError) and not isinstance(error, ObjectError):
+                raise
             if isinstance(error.__cause__, BlockingIOError):
                 what = f"{quoted_path(path)}: in use by another run; wait for it to finish"
                 error = ObjectError(store, record.id or "", "io-error", what)
