@@ -183,6 +183,24 @@ def _restored(life: Life) -> None:
     assert life.root.get(life.id).inventory["head"] == "v5"
 
 
+def _restored_from_and_to_nothing(life: Life) -> None:
+    life.put({"a": b"1", "same": b"1", "d/also the same": b"1"})
+    life.put({})
+    life.root.restore(life.id, "v1", message="why")
+    life.root.restore(life.id, "v2", message="why")
+    life.root.restore(life.id, "v3", ["d"], message="why")
+    life.root.update(life.id, add={"again": life.source({"x": b"1"}) / "x"}, dedup=False, message="why")
+    life.root.restore(life.id, "v1", message="why")
+    assert life.root.get(life.id).inventory["head"] == "v7"
+
+
+def _restored_with_clean_paths(life: Life) -> None:
+    life.put({name: name.encode() for name in CAREFUL}, store=life.mapped)
+    life.put({"a:b": b"new"}, store=life.mapped)
+    life.mapped.restore(life.id, "v1", CAREFUL[:3], message="why")
+    life.root.restore(life.id, "v1", message="why")
+
+
 def _with_another_algorithm(life: Life) -> None:
     life.put({"a": b"1", "d/b": b"2", "same": b"1"}, fixity={"md5": {}, "sha512": {}, "sha256": {}})
     life.put({"a": b"1", "c": b"3"})
@@ -195,7 +213,7 @@ def _with_another_algorithm(life: Life) -> None:
 CHANGES: tuple[Callable[[Life], None], ...] = (
     *(_once, _with_fixity, _with_fixity_of_extension, _replaced, _emptied, _of_careful_names, _of_escaped_names),
     *(_with_clean_paths, _of_many_versions, _deleted, _stored_again, _repaired, _updated, _updated_with_clean_paths),
-    *(_restored, _with_another_algorithm),
+    *(_restored, _restored_from_and_to_nothing, _restored_with_clean_paths, _with_another_algorithm),
 )
 
 
@@ -269,14 +287,55 @@ def test_every_migrated_object_is_valid(
     every_object_is_valid(migrated, peer, record_property)
 
 
-@pytest.fixture(scope="module")
-def upgraded(tmp_path_factory: pytest.TempPathFactory) -> OcflRoot:
-    """Return a root of OCFL 1.0, all of whose objects have another version and digest algorithm since."""
-    root = Life(tmp_path_factory.mktemp("upgraded"), "0003", "1.0", "sha256").root
-    content = {path: path.stat().st_ino for path in Path(root.root).glob("**/content/**/*") if path.is_file()}
-    for result in root.upgrade(to="1.1", algorithm="sha512", message="why"):
-        assert result.error is None
-    assert {path: path.stat().st_ino for path in Path(root.root).glob("**/content/**/*") if path.is_file()} == content
+#: Upgrades of roots: layout, digest algorithm before, and the form that is asked for.
+UPGRADES: list[tuple[str, str, dict[str, str]]] = [
+    ("0003", "sha256", {"to": "1.1", "algorithm": "sha512"}),
+    ("0004", "sha512", {"to": "1.1"}),
+    ("0007", "sha512", {"algorithm": "sha256"}),
+    *((one, "sha256", {"to": "1.1", "algorithm": "sha512"}) for one in WORDS if LONG and one not in ("0003", "0010")),
+]
+
+
+def _named(upgrade: tuple[str, str, dict[str, str]]) -> str:
+    return "-".join([upgrade[0], *upgrade[2].values()])
+
+
+def states(root: OcflRoot, identifier: str) -> list[Files]:
+    """Return the files of each version of an object."""
+    versions = [root.get(identifier, one.version) for one in root.versions(identifier)]
+    return [{name: Path(path).read_bytes() for name, path in found.files()} for found in versions]
+
+
+def stored(root: OcflRoot) -> dict[Path, tuple[int, bytes]]:
+    """Return the inode and the content of each content file."""
+    paths = [path for path in Path(root.root).glob("**/content/**/*") if path.is_file()]
+    return {path: (path.stat().st_ino, path.read_bytes()) for path in paths}
+
+
+@pytest.fixture(scope="module", params=UPGRADES, ids=_named)
+def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OcflRoot:
+    """Return a root of OCFL 1.0 whose objects have another form since, and then came back to older states.
+
+    Nothing is copied: each content file stays, and each version keeps its files.
+    """
+    word, algorithm, form = request.param
+    root = Life(tmp_path_factory.mktemp("upgraded"), word, "1.0", algorithm).root
+    before = {str(record.id): states(root, str(record.id)) for record in root.objects()}
+    content = stored(root)
+    for result in root.upgrade(message="why", **form):
+        assert result.record is not None, result.error
+        earlier = before[str(result.id)]
+        assert states(root, str(result.id)) == earlier + ([] if result.record.exists_same else earlier[-1:])
+    for identifier, earlier in before.items():
+        first, last = earlier[0], earlier[-1]
+        root.restore(identifier, 1, message="why")
+        for name in sorted(last)[:1]:
+            root.restore(identifier, len(earlier), [name], message="why")
+            assert states(root, identifier)[-1] == {**first, name: last[name]}
+        root.restore(identifier, len(earlier), message="why")
+        found = states(root, identifier)
+        assert (found[: len(earlier)], found[-1]) == (earlier, last)
+    assert stored(root) == content
     assert kinds(root.check(digests=True)) == []
     return root
 
@@ -286,6 +345,11 @@ def test_every_upgraded_object_is_valid(
 ) -> None:
     """A peer finds the objects of an upgraded root valid, and the root."""
     every_object_is_valid(upgraded, peer, record_property)
+    folder = Path(upgraded.root)
+    assert upgraded.layout is not None
+    subjects = [Subject(upgraded.layout, str(one.id), folder / one.path) for one in upgraded.objects()]
+    for error in peer.validate_root(folder) or ():
+        assert any(unexplained(peer.name, subject, [error])[1] for subject in subjects), error
 
 
 def every_object_is_valid(root: OcflRoot, peer: Peer, record_property: Callable[[str, object], None]) -> None:
