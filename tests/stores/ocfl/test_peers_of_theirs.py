@@ -15,7 +15,7 @@ from pressmark import layout
 from pressmark.errors import ObjectError
 from pressmark.migrate.entry import GOOD
 from pressmark.stores.ocfl.root import OcflRoot
-from support.trees import write
+from support.trees import snapshot, write
 
 from .conftest import PeerNamed
 from .peer_disagreements import Subject, unexplained
@@ -287,6 +287,37 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     assert verdict.errors == []
     java.put(folder, "info:x", given[0])
     assert [contents(root, "info:x", number) for number in (1, 2, 3, 4)] == [*HISTORY, HISTORY[0]]
+
+
+@pytest.mark.repository
+def test_an_upgrade_beside_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
+    """The object with a mutable HEAD is named and not touched; ocfl-java commits it, and the next run upgrades it."""
+    folder = tmp_path / "root"
+    java.create(folder, LAYOUTS["0003"], "1.0")
+    given = [write_all(tmp_path / str(number), files) for number, files in enumerate(HISTORY)]
+    for identifier in IDENTIFIERS:
+        java.put(folder, identifier, given[0])
+    java.stage(folder, IDENTIFIERS[0], given[2])
+    root = OcflRoot(folder, user=USER, durable=False)
+    paths = [root.find(identifier).path for identifier in IDENTIFIERS]
+    staged = snapshot(folder / paths[0])
+    results = {one.id: one.error for one in root.upgrade(to="1.1", algorithm="sha256", message="why")}
+    assert {one: error and error.kind for one, error in results.items()} == {
+        paths[0]: "mutable-head",
+        IDENTIFIERS[1]: None,
+    }
+    assert snapshot(folder / paths[0]) == staged
+    assert (root.version, kinds(root.check(digests=True))) == ("1.1", [])
+    java.commit(folder, IDENTIFIERS[0])
+    assert contents(root, IDENTIFIERS[0]) == HISTORY[2]
+    assert [one.error for one in root.upgrade(to="1.1", algorithm="sha256", message="why")] == [None, None]
+    java.put(folder, IDENTIFIERS[0], given[1])
+    assert [contents(root, IDENTIFIERS[0], number) for number in (1, 2, 3, 4)] == [
+        *(HISTORY[0], HISTORY[2], HISTORY[2], HISTORY[1])
+    ]
+    verdicts = java.validate(folder, paths=paths)
+    assert [verdicts[path].errors for path in paths] == [[], []]
+    assert kinds(root.check(digests=True)) == []
 
 
 @pytest.mark.repository
