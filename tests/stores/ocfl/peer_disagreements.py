@@ -33,6 +33,8 @@ class Example(NamedTuple):
 
     :ivar layout: the word of a layout
     :ivar is_mapped: its content paths are those of extension 0011
+    :ivar is_upgraded: the second version has the file again under another name, the third another digest algorithm
+    :ivar dedup: content of the second version is not stored again
     """
 
     layout: str = "0003"
@@ -40,6 +42,8 @@ class Example(NamedTuple):
     name: str = "a"
     fixity: tuple[str, ...] = ()
     is_mapped: bool = False
+    is_upgraded: bool = False
+    dedup: bool = True
 
 
 class Disagreement(NamedTuple):
@@ -75,6 +79,13 @@ def _is_under_no_tuples(subject: Subject) -> bool:
 
 def _is_beyond_two_bytes(subject: Subject) -> bool:
     return subject.by_id and subject.layout.name.startswith("0003") and any(c > "\u07ff" for c in subject.identifier)
+
+
+def _has_copies_in_versions_and_algorithms(subject: Subject) -> bool:
+    paths = [subject.folder / "inventory.json", *subject.folder.glob("v*/inventory.json")]
+    inventories = [json.loads(path.read_bytes()) for path in paths]
+    versions = [{path.partition("/")[0] for path in paths} for paths in inventories[0]["manifest"].values()]
+    return len({one["digestAlgorithm"] for one in inventories}) > 1 and any(len(some) > 1 for some in versions)
 
 
 _JSON = (
@@ -120,6 +131,16 @@ DISAGREEMENTS = (
         "writes the first digit in upper case",
         Example(identifier="info:\u4f8b"),
         Example(identifier="info:\u00e9"),
+    ),
+    Disagreement(
+        ("ocfl-java", "rocfl"),
+        "rejects the states before a copy of content that an inventory with another digest algorithm lists",
+        r"E066.*(is inconsistent with later|maps to different content paths than it does in later) inventories",
+        _has_copies_in_versions_and_algorithms,
+        "OCFL 1.1, 3.7: 'each version block in each prior inventory file MUST represent the same object state as the "
+        "corresponding version block in the current inventory file'; these peers omit later copies on one side only",
+        Example(is_upgraded=True, dedup=False),
+        Example(is_upgraded=True),
     ),
     Disagreement(
         ("ocfl-py",),

@@ -388,6 +388,10 @@ def test_every_disagreement_is_still_there(
         given = source(tmp_path / f"given {number}", {example.name: b"1"})
         fixity: dict[str, dict[str, str]] = {algorithm: {} for algorithm in example.fixity}
         path = root.put(example.identifier, given, message="why", fixity=fixity).path
+        if example.is_upgraded:
+            copy = Path(given, example.name)
+            root.update(example.identifier, add={"copy": copy}, message="why", dedup=example.dedup)
+            assert [one.error for one in root.upgrade(message="why", algorithm="sha256")] == [None]
         report = root.check(digests=True)
         assert kinds(report) == []
         subject = Subject(LAYOUTS[example.layout], example.identifier, folder / path, by_id=True)
