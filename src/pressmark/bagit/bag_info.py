@@ -274,7 +274,7 @@ class BagInfo(MutableMapping[str, str | list[str]]):
         return unreadable + problems
 
 
-@lru_cache  # of new bags, most elements are the same
+@lru_cache(maxsize=2048)  # of new bags, most elements are the same, and each element is checked, then written
 def _piece(label: str, value: str, charset: Charset, end: bytes) -> _Piece:
     """Return a new element."""
     fault = _fault_of_label(label)

@@ -72,6 +72,11 @@ INSERT INTO entries VALUES (x'', {_DIRECTORY}, NULL, NULL, NULL, NULL);
 """
 _ROW = "SELECT * FROM entries WHERE path = ?"
 _TREE = f"{_ROW} UNION ALL SELECT * FROM entries WHERE path > ? AND path < ?"
+# Whether a bag has a key, or one may be unfinished.
+_FOUND = f"""
+SELECT 1 FROM entries INDEXED BY by_key WHERE key = ?
+UNION ALL SELECT 1 FROM entries INDEXED BY watched WHERE kind > {_BAG} AND kind = {_UNFINISHED} LIMIT 1
+"""
 _DELETE = "DELETE FROM entries WHERE path = ?"
 _INSERT = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)"
 # Differs from the user_version if the index is damaged, and between indexes with different bags.
@@ -158,8 +163,8 @@ class BagIndex:
     @_in_turn
     def lacks(self, identifier: str) -> bool:
         """Return whether no bag has an identifier, and all are readable; as :meth:`paths` with ``soon``."""
-        unfinished = f"SELECT 1 FROM entries INDEXED BY watched WHERE kind > {_BAG} AND kind = {_UNFINISHED} LIMIT 1"
-        return not self.paths(identifier, soon=True) and not self._rows(unfinished)
+        self._refresh(True)
+        return not self._rows(_FOUND, key_of(identifier))
 
     @_in_turn
     def keys(self, *, refresh: bool = False) -> dict[bytes, int | None]:

@@ -161,10 +161,9 @@ class _SmallFolder(Payload):
             yield name, "directory" if content is None else "file", content or b""
 
     def _files_now(self) -> Iterator[FileFacts]:
-        top = real_path(self.path)
         folders = [b"", *(entry.name for entry in self._entries if entry.content is None)]
-        self.folders = [(name, os.stat(os.path.join(top, name))) for name in folders]
-        [now] = list_small_folders([top], b"")
+        self.folders = [(name, os.stat(os.path.join(self.path, name))) for name in folders]
+        [now] = list_small_folders([self.path], b"")
         return small_files(self.path, now)
 
 
