@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.fs import beneath
-from pressmark.fs.beneath import open_beneath, read_regular, real_path
+from pressmark.fs.beneath import open_beneath, read_regular, real_path, real_paths
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs symbolic links and named pipes")
 
@@ -38,6 +38,19 @@ def test_open_beneath(has_call: bool, tmp_path: Path, monkeypatch: pytest.Monkey
             with pytest.raises(ValueError, match="path"):
                 open_beneath(base, path)
     assert real_path(os.fsencode(tmp_path / "linked" / "a")) == os.path.realpath(os.fsencode(tmp_path / "store" / "a"))
+
+
+def test_real_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths in one directory are resolved as each would be alone: links, special names and missing ones too."""
+    (tmp_path / "store" / "a").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to("store")
+    (tmp_path / "store" / "b").symlink_to("a")
+    (tmp_path / "store" / "file").write_bytes(b"")
+    names = (b"a", b"b", b"file", b"gone", b"", b".", b"..", b"a/..", b"b/.", b"b/x", b"a/x", b"/a")
+    paths = [os.fsencode(tmp_path / folder) + b"/" + name for folder in ("store", "linked") for name in names]
+    paths += [b"a", b"b", b"/", b"/tmp"]
+    monkeypatch.chdir(tmp_path / "store")
+    assert real_paths(paths) == list(map(real_path, paths))
 
 
 def test_read_regular(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ import re
 import stat
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from io import BufferedReader, FileIO
@@ -50,6 +51,7 @@ __all__ = [
     "read_all",
     "read_regular",
     "real_path",
+    "real_paths",
     "require_regular",
     "root_directory",
     "write_regular",
@@ -213,6 +215,24 @@ def real_path(path: bytes) -> bytes:
             finally:
                 os.close(descriptor)
     return os.path.realpath(path)
+
+
+def real_paths(paths: Collection[bytes]) -> list[bytes]:
+    """Return :func:`real_path` of many paths; a directory that contains several of them is looked at once."""
+    counts = Counter([path.rpartition(b"/")[0] for path in paths])
+    is_real: dict[bytes, bool] = {}
+    found = []
+    for path in paths:
+        above, _, name = path.rpartition(b"/")
+        if above and counts[above] > 1 and name not in (b"", b".", b".."):
+            if above not in is_real:
+                is_real[above] = real_path(above) == above
+            with suppress(OSError, ValueError):
+                if is_real[above] and not stat.S_ISLNK(os.lstat(path).st_mode):
+                    found.append(path)
+                    continue
+        found.append(real_path(path))
+    return found
 
 
 def open_real(path: str | bytes, flags: int) -> int:

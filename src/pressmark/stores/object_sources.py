@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from pressmark.errors import quoted, quoted_path
 from pressmark.fixity.copying import Copying, Event, copy_files
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, require_written
-from pressmark.fs.beneath import below_root, real_path
+from pressmark.fs.beneath import below_root, real_path, real_paths
 from pressmark.fs.durable import is_directory
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
@@ -244,21 +244,23 @@ def _entries_of(
             yield SourceEntry(name, None, not entries)
 
 
-def plain_entries(sources: Sequence[AnySource], target: bytes) -> list[tuple[list[SourceEntry], int] | None]:
-    """Return the entries and the size of each source that is a plain directory, many read in one call; :data:`None` for
-    any other.
+def plain_entries(sources: Sequence[AnySource], target: bytes) -> list[tuple[list[SourceEntry], int, int] | None]:
+    """Return the entries, the size and the device of each source that is a plain directory, many read in one call;
+    :data:`None` for any other.
 
     Plain is a directory of a few regular files and directories that is not deep, and on one file system.
 
     :param target: as for :func:`source_entries`
     """
-    found: list[tuple[list[SourceEntry], int] | None] = [None] * len(sources)
-    tops: dict[int, bytes] = {}
-    for number, source in enumerate(sources):
-        if isinstance(source, (str, bytes, os.PathLike)):
-            tops[number] = real_path(os.fsencode(source))
-    if not tops:
+    found: list[tuple[list[SourceEntry], int, int] | None] = [None] * len(sources)
+    paths = {
+        number: os.fsencode(source)
+        for number, source in enumerate(sources)
+        if isinstance(source, (str, bytes, os.PathLike))
+    }
+    if not paths:
         return found
+    tops = dict(zip(paths, real_paths(paths.values()), strict=True))
     read = (
         (batch.sizes, batch.folder_inodes, tree)
         for batch in trees(b"", list(tops.values()), _LISTED, 1)
@@ -277,7 +279,7 @@ def plain_entries(sources: Sequence[AnySource], target: bytes) -> list[tuple[lis
         empty = set(tree.empty)
         folders = [SourceEntry(name, None, name in empty) for name in inside]
         files = [SourceEntry(name, b"%b/%b" % (top, name)) for name in cast("dict[bytes, int]", tree.files)]
-        found[number] = folders + files, sum([sizes[one] for one in tree.files.values()])
+        found[number] = folders + files, sum([sizes[one] for one in tree.files.values()]), tree.device
     return found
 
 
@@ -437,6 +439,7 @@ class SourceCopy:
 
     :ivar entries: of the source, if they are known
     :ivar expected: size of the source in bytes, if it is known
+    :ivar device: of the source; :data:`None` if it is not known
     :ivar mode: how the files were transferred: ``copy``, ``reflink`` or ``hardlink``; :data:`None` without files
     :ivar files: number of copied files
     :ivar size: of these files, in bytes
@@ -468,6 +471,7 @@ class SourceCopy:
         #: Whether the files are in a bucket: several are opened at a time.
         self.is_remote = isinstance(source, Mapping) and is_remote(next(iter(source.values()), None))
         self.expected: int | None = None
+        self.device: int | None = None
         self.mode: str | None = None
         self.files = self.size = 0
         self.longest = b""
@@ -556,19 +560,22 @@ class Copier:
         target = unknown[0].target if unknown else b""
         for copy, found in zip(unknown, plain_entries([copy.source for copy in unknown], target), strict=True):
             if found is not None:
-                copy.entries, copy.expected = found
+                copy.entries, copy.expected, copy.device = found
             elif len(copies) > 1:
-                copy.expected = _size_of(copy.source)
+                copy.expected, copy.device = _size_and_device(copy.source)
         for (mode, *_how), alike in groupby(copies, self._how):
             for some in [list(alike)] if together is None else _cut(alike, together):
                 self._stream(some, mode)
                 yield from some
 
-    def mode_of(self, source: object) -> str:
-        """Return the mode for a source: only copying a first file shows whether a device can share blocks."""
-        if self._mode == "auto" and self._copied and _device_of(source) in self._copied:
-            return "copy"
-        return self._mode
+    def mode_of(self, source: object, device: int | None = None) -> str:
+        """Return the mode for a source: only copying a first file shows whether a device can share blocks.
+
+        :param device: of the source, if it is known
+        """
+        if self._mode != "auto" or not self._copied:
+            return self._mode
+        return "copy" if (_device_of(source) if device is None else device) in self._copied else "auto"
 
     def note(self, source: object, mode: str, used: str | None) -> None:
         """Record how the files of a source were transferred.
@@ -580,7 +587,7 @@ class Copier:
 
     def _how(self, copy: SourceCopy) -> tuple[Any, ...]:
         """Return the mode of a source, and everything else in which sources that are copied together are alike."""
-        mode = self.mode_of(copy.source)
+        mode = self.mode_of(copy.source, copy.device)
         # Whether blocks can be shared is found out for each device; few file systems can.
         how = (mode, copy.algorithms, copy.links, copy.is_real, copy.threads, copy.is_remote)
         return *how, 0 if mode == "copy" else id(copy)
@@ -672,21 +679,26 @@ def _cut(copies: Iterable[SourceCopy], together: int) -> Iterator[list[SourceCop
         yield group
 
 
-def _size_of(source: object) -> int | None:
-    """Return the size of a source in bytes; :data:`None` unless it consists of a few files and bytes."""
+def _size_and_device(source: object) -> tuple[int | None, int | None]:
+    """Return the size of a source in bytes, and the device of its first item; both :data:`None` unless it consists of a
+    few files and bytes.
+    """
     size = 0
+    device: int | None = None
     for content in source.values() if isinstance(source, Mapping) and len(source) <= _LISTED.entries else [source]:
         if isinstance(content, (bytearray, memoryview)) or (content is not source and isinstance(content, bytes)):
             size += len(content)
+            device = -1 if device is None else device
             continue
         try:
             status = os.stat(content)  # type: ignore[arg-type]
         except (OSError, TypeError, ValueError):
-            return None
+            return None, None
         if not stat.S_ISREG(status.st_mode):
-            return None
+            return None, None
         size += status.st_size
-    return size
+        device = status.st_dev if device is None else device
+    return size, device
 
 
 def _device_of(source: object) -> int:

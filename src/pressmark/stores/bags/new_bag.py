@@ -25,7 +25,6 @@ from pressmark.bagit.writing.write import NewDirectory
 from pressmark.errors import BagError, quoted_path
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fixity.outcomes import Content, Outcome
-from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import is_directory
 from pressmark.reports import Problem
 from pressmark.stores.bags.walk import IDENTIFIER
