@@ -206,7 +206,7 @@ class CopiedFiles(SourceCopy):
         """Create the directories, and yield the files to copy: the key is the logical path, the content path and the
         path of the copy.
         """
-        self.changes.write(self.target, {b"": None, encode_fs(self._version): None})
+        folders: dict[bytes, bytes | None] = {b"": None, encode_fs(self._version): None}
         base = self.target + b"/" + encode_fs(self._folder)
         is_created = False
         for name, path, is_empty in self.listed():
@@ -215,7 +215,7 @@ class CopiedFiles(SourceCopy):
                     self.dropped.append(name)
                 continue
             if not is_created:
-                self.changes.make(base)
+                self.changes.write(self.target, {**folders, encode_fs(self._folder): None})
                 is_created = True
             logical = logical_name(name)
             content = logical if self.content_paths is None else self._content_path(logical)
@@ -231,6 +231,8 @@ class CopiedFiles(SourceCopy):
             stored = f"{self._folder}/{content}"
             self.note_path(encode_fs(stored))
             yield (logical, stored, target), path, target
+        if not is_created:  # no files
+            self.changes.write(self.target, folders)
 
     def add(self, key: tuple[str, str, bytes], outcome: Outcome) -> None:
         """Record a copied file, and its digests.
