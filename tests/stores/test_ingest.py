@@ -18,6 +18,7 @@ from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
 from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer, walked_store
 from pressmark.stores.registry import store_class
+from pressmark.stores.store_change import above, all_above
 from support.copies import count_copies
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
@@ -588,3 +589,9 @@ def test_a_source_of_excluded_names_only(kind: str, tmp_path: Path) -> None:
     assert content(store, "abc") == {}
     stored = {name for name, _path in store.get("abc").empty_directories()}
     assert stored == (set() if kind == "ocfl" else {"empty"})
+
+
+@pytest.mark.parametrize("base", [b"store", b"/a/store/", b"/", b""])
+def test_directories_above_many_objects(base: bytes) -> None:
+    paths = [b"a/b/one", b"a/b/two", b"a/c/d/one", b"one", b"a/one"]
+    assert all_above(base, paths) == {directory for path in paths for directory in above(base, path)}

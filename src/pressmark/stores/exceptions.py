@@ -121,6 +121,8 @@ class object_errors:
         return None
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            return
         if isinstance(error, OSError):
             raise ObjectError(self._store, self._identifier, *refusal(error, store=self._store)) from error
         if isinstance(error, SourceError):

@@ -22,7 +22,7 @@ from pressmark.fs.names import existing_spelling, is_case_insensitive
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import TOGETHER, Copier, SourceCopy
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
-from pressmark.stores.store_change import ChangedStore, StoreChange, above
+from pressmark.stores.store_change import ChangedStore, StoreChange, all_above
 
 __all__ = ["INTERRUPTED", "TURN", "Staged", "StagingWriter", "make_above"]
 
@@ -328,7 +328,7 @@ class StagingWriter(StoreChange, Generic[Item]):
         if not self._durable_names or not paths:
             return
         with store_errors(self._base):
-            flush_directories(sorted({directory for path in paths for directory in above(self._base, path)}))
+            flush_directories(sorted(all_above(self._base, paths)))
 
     def _refusal(self, staged: Item, error: OSError) -> ObjectError:
         try:

@@ -17,7 +17,7 @@ from pressmark.fs.staging import LOCK, RunDirectory
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.objects import StoreObject
 
-__all__ = ["ChangedStore", "Removal", "StoreChange", "above"]
+__all__ = ["ChangedStore", "Removal", "StoreChange", "above", "all_above"]
 
 # Objects whose removal is flushed together, at most; then their disk space is free.
 TURN = 256
@@ -138,4 +138,14 @@ def above(base: bytes, path: bytes) -> list[bytes]:
     directories = [base]
     for name in path.split(b"/")[:-1]:
         directories.append(b"%b/%b" % (directories[-1], name))
+    return directories
+
+
+def all_above(base: bytes, paths: Iterable[bytes]) -> set[bytes]:
+    """Return the directories above paths: those of :func:`above`, once for all of them."""
+    directories = {base}
+    for path in paths:
+        top = base + b"/" + path
+        while (top := top.rpartition(b"/")[0]) not in directories:
+            directories.add(top)
     return directories
