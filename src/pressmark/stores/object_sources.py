@@ -523,6 +523,10 @@ class SourceCopy:
         if self._on_file is not None:
             self._on_file(key, outcome)
 
+    @classmethod
+    def end(cls, copies: Sequence[Any]) -> None:
+        """Look at sources once more whose files were copied together, before the first of them is completed."""
+
     def raise_error(self) -> None:
         """Raise the error of the copy, if any."""
         if self.error is not None:
@@ -589,7 +593,7 @@ class Copier:
         """Return the mode of a source, and everything else in which sources that are copied together are alike."""
         mode = self.mode_of(copy.source, copy.device)
         # Whether blocks can be shared is found out for each device; few file systems can.
-        how = (mode, copy.algorithms, copy.links, copy.is_real, copy.threads, copy.is_remote)
+        how = (mode, type(copy), copy.algorithms, copy.links, copy.is_real, copy.threads, copy.is_remote)
         return *how, 0 if mode == "copy" else id(copy)
 
     def _tasks(self, copies: Iterable[SourceCopy]) -> Iterator[_CopyTask]:
@@ -646,6 +650,7 @@ class Copier:
                             copy.add(key, outcome)
                         except Exception as error:
                             copy.error = error
+            first.end(copies)
         except Exception as error:  # that concerns all files, such as blocks that cannot be shared
             for copy in copies:
                 copy.error = copy.error or error

@@ -109,7 +109,7 @@ class ManifestWriter:
         self._files: list[tuple[str, bytes, _NewFile]] = []
         for algorithm in algorithms:
             name = manifest_name(algorithm, tag=tag)
-            file = _NewFile(os.path.join(folder, name), hashed_by)
+            file = _NewFile(b"%b/%b" % (folder, name), hashed_by)
             if charset.needs_mark:
                 file.write(charset.marks[0][0])
             self._files.append((algorithm, name, file))

@@ -35,7 +35,7 @@ from pressmark.bagit.writing.payload import Payload, Sources
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.errors import BagError
 from pressmark.fixity.copying import copy_files
-from pressmark.fixity.hasher import keep_status
+from pressmark.fixity.hasher import keep_status, set_times
 from pressmark.fixity.outcomes import Content, Outcome, require_written
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.beneath import read_regular
@@ -216,7 +216,7 @@ class NewDirectory:
     def copies(self) -> Iterator[tuple[bytes, bytes | Content, bytes]]:
         """Yield path in the payload, source and copy of each file; create directories."""
         for path, kind, source in self._payload.entries():
-            target = os.path.join(self._data, path)
+            target = b"%b/%b" % (self._data, path)
             if kind == "directory":
                 os.mkdir(target)
             else:
@@ -251,11 +251,11 @@ class NewDirectory:
             # Bottom-up, because a directory may deny access to its content.
             for path, status in reversed(self._payload.folders):
                 folder = os.path.join(self._data, path)
-                created = os.lstat(folder).st_mode
-                keep_status(folder, status)
-                if created & stat.S_ISGID:
+                if os.lstat(folder).st_mode & stat.S_ISGID:
                     # A group shares it, and has to be able to change it whatever the source allows.
-                    os.chmod(folder, stat.S_IMODE(created))
+                    set_times(folder, status.st_atime_ns, status.st_mtime_ns)
+                else:
+                    keep_status(folder, status)
         add_tag_files(self._path, contents)
 
     def info(self) -> BagInfo:

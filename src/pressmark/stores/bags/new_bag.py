@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
 from pressmark.bagit.bag_info import BagInfo, unfolded
@@ -20,7 +20,7 @@ from pressmark.bagit.writing.payload import (
     name_problems,
     why_unlistable,
 )
-from pressmark.bagit.writing.small_folders import are_plain, list_small_folders, small_files
+from pressmark.bagit.writing.small_folders import Entries, are_plain, list_small_folders, small_files
 from pressmark.bagit.writing.write import NewDirectory
 from pressmark.errors import BagError, quoted_path
 from pressmark.fixity.hasher import CHANGED
@@ -102,6 +102,12 @@ class BagCopy(SourceCopy):
             super().add(key, outcome)
             self.note_path(BELOW_PAYLOAD + key)
 
+    @classmethod
+    def end(cls, copies: Sequence[BagCopy]) -> None:
+        small = [one._payload for one in copies if one.error is None and isinstance(one._payload, _SmallFolder)]
+        for payload, now in zip(small, list_small_folders([one.path for one in small], b""), strict=True):
+            payload.now = now
+
     def raise_error(self) -> None:
         if self.error is not None and self._bag is not None:
             self._bag.close()
@@ -146,7 +152,10 @@ class _SmallFolder(Payload):
     """A directory of a few files with plain names.
 
     :param entries: what is in it
+    :ivar now: what is in it after the copy
     """
+
+    now: Entries | None = None
 
     def __init__(self, path: bytes, entries: list[SourceEntry], options: CreateOptions, on_event: Listener) -> None:
         super().__init__(path, options, on_event)
@@ -162,8 +171,7 @@ class _SmallFolder(Payload):
     def _files_now(self) -> Iterator[FileFacts]:
         folders = [b"", *(entry.name for entry in self._entries if entry.content is None)]
         self.folders = [(name, os.stat(os.path.join(self.path, name))) for name in folders]
-        [now] = list_small_folders([self.path], b"")
-        return small_files(self.path, now)
+        return small_files(self.path, self.now)
 
 
 class _Files(Payload):
