@@ -253,13 +253,7 @@ def plain_entries(sources: Sequence[AnySource], target: bytes) -> list[tuple[lis
     :param target: as for :func:`source_entries`
     """
     found: list[tuple[list[SourceEntry], int, int] | None] = [None] * len(sources)
-    paths = {
-        number: os.fsencode(source)
-        for number, source in enumerate(sources)
-        if isinstance(source, (str, bytes, os.PathLike))
-    }
-    if not paths:
-        return found
+    paths = {n: os.fsencode(one) for n, one in enumerate(sources) if isinstance(one, (str, bytes, os.PathLike))}
     tops = dict(zip(paths, real_paths(paths.values()), strict=True))
     read = (
         (batch.sizes, batch.folder_inodes, tree)
@@ -438,8 +432,7 @@ class SourceCopy:
     :param threads: number of files that are copied at a time; :data:`None` for one per core
 
     :ivar entries: of the source, if they are known
-    :ivar expected: size of the source in bytes, if it is known
-    :ivar device: of the source; :data:`None` if it is not known
+    :ivar expected: size of the source in bytes, if it is known, like its ``device``
     :ivar mode: how the files were transferred: ``copy``, ``reflink`` or ``hardlink``; :data:`None` without files
     :ivar files: number of copied files
     :ivar size: of these files, in bytes
@@ -572,26 +565,17 @@ class Copier:
                 self._stream(some, mode)
                 yield from some
 
-    def mode_of(self, source: object, device: int | None = None) -> str:
-        """Return the mode for a source: only copying a first file shows whether a device can share blocks.
-
-        :param device: of the source, if it is known
-        """
-        if self._mode != "auto" or not self._copied:
-            return self._mode
-        return "copy" if (_device_of(source) if device is None else device) in self._copied else "auto"
-
     def note(self, source: object, mode: str, used: str | None) -> None:
-        """Record how the files of a source were transferred.
-
-        :param mode: from :meth:`mode_of`
-        """
+        """Record how the files of a source were transferred; only this shows whether a device can share blocks."""
         if mode == "auto" and used == "copy":
             self._copied.add(_device_of(source))
 
     def _how(self, copy: SourceCopy) -> tuple[Any, ...]:
         """Return the mode of a source, and everything else in which sources that are copied together are alike."""
-        mode = self.mode_of(copy.source, copy.device)
+        mode = self._mode
+        if mode == "auto" and self._copied:
+            device = _device_of(copy.source) if copy.device is None else copy.device
+            mode = "copy" if device in self._copied else mode
         # Whether blocks can be shared is found out for each device; few file systems can.
         how = (mode, type(copy), copy.algorithms, copy.links, copy.is_real, copy.threads, copy.is_remote)
         return *how, 0 if mode == "copy" else id(copy)
@@ -685,9 +669,7 @@ def _cut(copies: Iterable[SourceCopy], together: int) -> Iterator[list[SourceCop
 
 
 def _size_and_device(source: object) -> tuple[int | None, int | None]:
-    """Return the size of a source in bytes, and the device of its first item; both :data:`None` unless it consists of a
-    few files and bytes.
-    """
+    """Return size and device of a source; both are :data:`None` unless it consists of a few files and bytes."""
     size = 0
     device: int | None = None
     for content in source.values() if isinstance(source, Mapping) and len(source) <= _LISTED.entries else [source]:
