@@ -207,7 +207,18 @@ def test_get_damaged_and_other_versions(root: Path, call: Call, tmp_path: Path) 
         (["urn:a", "urn:b", "copies"], "specify IDENTIFIER and DESTINATION, or any number of IDENTIFIERs and -o DIR"),
         ([], "specify IDENTIFIER and DESTINATION, or any number of IDENTIFIERs and -o DIR"),
         (["-o", "copies"], "missing argument; specify IDENTIFIER, --from or --match"),
-        (["--match", "*"], "--match requires -o; each object gets a directory there"),
+        (["--match", "*"], "--match requires -o; specify the directory of the copies: -o DIR"),
+        (["--from", "list", "copies"], "--from requires -o; specify the directory of the copies: -o DIR"),
+        (
+            ["urn:a", "urn:b"],
+            "'urn:b': an identifier in the store; specify -o DIR for several objects, or another DESTINATION, such as"
+            " ./urn:b",
+        ),
+        (
+            ["urn:a", "none/urn:x"],
+            "'none/urn:x': DESTINATION is in 'none', which does not exist; create it, or specify -o DIR for several"
+            " objects",
+        ),
         (["urn:a", "--match", "*", "-o", "copies"], "IDENTIFIER: not supported with --match"),
         (["urn:a", "-o", "store/copies"], "store/copies: inside the store; choose a directory outside"),
         (["urn:a", "-o", "file"], "'file': "),
@@ -221,6 +232,15 @@ def test_wrong_calls_of_get(root: Path, call: Call, tmp_path: Path, arguments: l
     assert done.stderr.startswith(f"pressmark: {message}")
     assert done.stderr.count("\n") == 1
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_copy_is_named(root: Path, call: Call, tmp_path: Path) -> None:
+    """The result names object and version; a directory can have the name of another object, or of its own."""
+    for options, name in ((["./urn:b"], "./urn:b: 1 file of 'urn:a'"), (["urn:a"], "urn:a: 1 file of 'urn:a'")):
+        assert call("store", "get", "store", "urn:a", *options).stderr == f"pressmark: {name}\n"
+    done = call("store", "get", "store", "urn:a", "old", "--version", "1")
+    assert done.stderr == "pressmark: old: 1 file of 'urn:a', version v1\n"
+    assert (tmp_path / "urn:b" / "f.txt").read_bytes() == b"urn:a"
 
 
 def test_names_of_directories(tmp_path: Path, call: Call) -> None:

@@ -92,7 +92,7 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
     result = call("store", "repair", "store")
     assert result.exit_code == 0
     result = call("store", "get", "store", "x:12", "copy")
-    assert (result.exit_code, result.stderr) == (0, "pressmark: copy: 1 file\n")
+    assert (result.exit_code, result.stderr) == (0, "pressmark: copy: 1 file of 'x:12'\n")
     assert [file.name for file in (tmp_path / "copy").iterdir()] == ["one.txt"]
     assert (tmp_path / "copy" / "one.txt").read_text() == "1"
     assert call("store", "get", "store", "x:12", "copy").exit_code == 2

@@ -128,9 +128,9 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Excludes(_WORKERS, "IDENTIFIER --from --match", "workers check the whole store"),
     ),
     "store get": (
+        Requires("--from", "-o", "specify the directory of the copies: -o DIR"),
+        Requires("--match", "-o", "specify the directory of the copies: -o DIR"),
         *_SELECTION,
-        Requires("--from", "-o", "each object gets a directory there"),
-        Requires("--match", "-o", "each object gets a directory there"),
         Requires("--null", "-o", "only with several objects, a list is read and printed"),
     ),
     "store ls": (*_SELECTION,),

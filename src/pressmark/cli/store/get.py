@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,7 +29,7 @@ from pressmark.cli.store.options import (
     open_store,
     store_options,
 )
-from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
+from pressmark.errors import BagError, IdentifierError, ObjectError, PressmarkError, quoted
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem, ProgressEvent
 from pressmark.stores import Store, StoreObject
@@ -166,6 +167,7 @@ def _get_one(
     with Output(progress, as_json=as_json, go_on=True, interrupted=interrupted) as output:
         try:
             found = find_object(store, identifier, version)
+            _refuse_identifier(destination, store, identifier)
             files, empty = found.copy_to(destination, copy_mode=copy_mode, verify=verify)
         except (PressmarkError, OSError) as error:
             if as_json and isinstance(error, ObjectError):
@@ -176,13 +178,28 @@ def _get_one(
             if isinstance(error, BlockingIOError):
                 raise Failure(f"{quoted(destination)}: in use by another run; wait for it to finish") from None
             why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"
+            parent = os.path.dirname(destination.rstrip(b"/")) or b"."
+            if isinstance(error, FileNotFoundError) and not os.path.isdir(parent):
+                what = f"DESTINATION is in {quoted(parent)}, which does not exist"
+                why = f"{quoted(destination)}: {what}; create it, or specify -o DIR for several objects"
             raise Failure(why) from None
         for name in files if as_json else ():
             output.record({"name": name})
         output.summary({"ok": True, "files": len(files), "empty_directories": len(empty)})
     more = f", {len(empty):,} empty director{'y' if len(empty) == 1 else 'ies'}" if empty else ""
-    output.tell(f"{os.fsdecode(destination)}: {format_count(len(files), 'file')}{more}")
+    name = quoted(found.id) if version is None else f"{quoted(found.id)}, version v{version.removeprefix('v')}"
+    output.tell(f"{os.fsdecode(destination)}: {format_count(len(files), 'file')}{more} of {name}")
     return 0
+
+
+def _refuse_identifier(destination: bytes, store: Store, identifier: str) -> None:
+    """Check that DESTINATION is no identifier of another object: -o may be forgotten."""
+    if os.fsdecode(destination) == identifier:
+        return
+    with contextlib.suppress(IdentifierError, ObjectError):
+        store.find(destination)
+        what = "an identifier in the store; specify -o DIR for several objects, or another DESTINATION, such as"
+        raise CallError(f"{quoted(destination)}: {what} ./{os.fsdecode(os.path.basename(destination))}")
 
 
 def _refuse_inside(destination: bytes, store: Store) -> None:
