@@ -191,3 +191,28 @@ def test_command(tmp_path: Path, run: Callable[..., tuple[int, list[str], str]])
     rows = [json.loads(line) for line in lines]
     assert (rows[1]["kind"], rows[1]["file"], status) == ("different", "f", 1)
     assert rows[-1]["summary"]["ok"] is False
+
+
+def test_no_kind_is_advised(tmp_path: Path, run: Callable[..., tuple[int, list[str], str]]) -> None:
+    """The commands without --kind do not name it, nor do they advise to create a store."""
+    new_store("pairtree", tmp_path / "one")
+    (tmp_path / "other").mkdir()
+    for command in (["store", "compare", tmp_path / "one"], ["compare"]):
+        status, lines, said = run(*command, tmp_path / "other")
+        assert (status > 0, lines) == (True, [])
+        assert "bag found; specify the directory of one\n" in said
+    (tmp_path / "other" / "pairtree_root").mkdir()
+    (tmp_path / "other" / "file_storage_root").mkdir()
+    _status, _lines, said = run("store", "compare", tmp_path / "other", tmp_path / "one")
+    assert "several kinds of store detected (pairtree, vitro); specify a directory with one\n" in said
+    assert "specify the kind (--kind)" in run("store", "ls", tmp_path / "other")[2]
+
+
+def test_unread_content(tmp_path: Path, run: Callable[..., tuple[int, list[str], str]]) -> None:
+    """The result of a comparison by recorded digests says that no content was read."""
+    for name in ("one", "other"):
+        new_store("ocfl", tmp_path / name).put("a", {"f": b"1"})
+    assert run("store", "compare", tmp_path / "one", tmp_path / "other")[2].endswith(
+        ": 1 object equal; content was not read\n"
+    )
+    assert run("store", "compare", tmp_path / "one", tmp_path / "other", "--digests")[2].endswith(": 1 object equal\n")

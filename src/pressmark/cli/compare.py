@@ -256,7 +256,7 @@ def _opened(
         # Imported here: most runs do not open a store.
         from pressmark.cli.store.options import open_store
 
-        yield open_store(os.fsencode(file), None, None, None), None
+        yield open_store(os.fsencode(file), None, None, None, keyword=None), None
         return
     name = "<stdin>" if file == "-" else file
     options |= {"column": column_named(column), "null": null}

@@ -79,8 +79,11 @@ def kind_of(path: Path) -> str:
     return detect_kind(path, "kind")
 
 
-def detect_kind(path: Path, keyword: str) -> str:
-    """Return the kind of a store: see :func:`kind_of`; an error names the ``keyword`` that specifies the kind."""
+def detect_kind(path: Path, keyword: str | None) -> str:
+    """Return the kind of a store: see :func:`kind_of`.
+
+    :param keyword: which specifies the kind, for errors; :data:`None` if the caller has none
+    """
     base = encode_path(path, remote=True)
     with store_errors(base):
         if is_address(base):
@@ -100,11 +103,9 @@ def detect_kind(path: Path, keyword: str) -> str:
     for name in sorted(names):
         if os.path.isfile(os.path.join(base, name, b"bagit.txt")) or _is_serialized_bag(os.path.join(base, name)):
             return "bags"
-    raise StoreError(
-        base,
-        "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
-        f"create a store, or specify the kind ({option(keyword)})",
-    )
+    what = "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found"
+    advice = f"create a store, or specify the kind ({option(keyword)})" if keyword else "specify the directory of one"
+    raise StoreError(base, f"{what}; {advice}")
 
 
 def names_at(address: bytes) -> list[bytes]:
@@ -119,7 +120,7 @@ def names_at(address: bytes) -> list[bytes]:
     return [name for name in names if name]
 
 
-def _kind_at(address: bytes, keyword: str) -> str:
+def _kind_at(address: bytes, keyword: str | None) -> str:
     """Return the kind of the store at an address; if there is none, that of a storage root: opening it says so."""
     if (kind := _only_kind(address, names_at(address), keyword)) is not None:
         return kind
@@ -128,7 +129,7 @@ def _kind_at(address: bytes, keyword: str) -> str:
     return "bags" if contains_bags(address) else "ocfl"
 
 
-def _only_kind(base: bytes, names: list[bytes], keyword: str) -> str | None:
+def _only_kind(base: bytes, names: list[bytes], keyword: str | None) -> str | None:
     """Return the kind that names in a directory show; :data:`None` if they show none.
 
     :raises StoreError: they show several kinds
@@ -136,7 +137,8 @@ def _only_kind(base: bytes, names: list[bytes], keyword: str) -> str | None:
     kinds = list(dict.fromkeys(_signs(base, names)))
     if len(kinds) > 1:
         what = f"several kinds of store detected ({', '.join(kinds)})"
-        raise StoreError(base, f"{what}; specify the kind ({option(keyword)})")
+        advice = f"specify the kind ({option(keyword)})" if keyword else "specify a directory with one"
+        raise StoreError(base, f"{what}; {advice}")
     return kinds[0] if kinds else None
 
 

@@ -67,7 +67,7 @@ def compare_command(
     identifiers: str | None,
 ) -> int:
     """Compare two stores."""
-    here, there = (open_store(one, None, None, identifiers) for one in (path, other))
+    here, there = (open_store(one, None, None, identifiers, keyword=None) for one in (path, other))
     interrupted = "interrupted; run the same command again"
     with Output(progress, "object", as_json=as_json, data=True, interrupted=interrupted) as output:
         comparison = stores.compare(
@@ -91,6 +91,8 @@ def compare_command(
     }
     parts = [f"{counts[name]:,} {text}" for name, text in texts.items() if counts[name]]
     text = ", ".join([f"{format_count(counts['equal'], 'object')} equal", *parts])
+    if counts["digests"] and not digests:
+        text += "; content was not read"
     if counts["sizes"]:
         text += f"; {format_count(counts['sizes'], 'file')} compared by size only: --digests reads the content"
     output.tell(f"{' and '.join(names)}: {text}", failed=not comparison.ok)

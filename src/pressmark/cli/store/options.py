@@ -18,7 +18,7 @@ from pressmark.cli.common.output import Output
 from pressmark.errors import quoted
 from pressmark.layouts import Layout
 from pressmark.stores import Store, StoreObject
-from pressmark.stores.registry import store_class
+from pressmark.stores.registry import detect_kind, store_class
 from pressmark.stores.selection import by_path
 
 if TYPE_CHECKING:
@@ -147,15 +147,17 @@ def open_store(
     ignore: tuple[str, ...] = (),
     *,
     undeclared: bool = False,
+    keyword: str | None = "kind",
     more: Callable[[str], Mapping[str, Any]] = lambda _kind: {},
 ) -> Store:
     """Open the store of a call.
 
     :param ignore: globs of names that commands on a single object ignore
     :param undeclared: open an OCFL storage root without its declaration, if ``kind`` is given
+    :param keyword: the option for the kind, for errors; :data:`None` if the command has none
     :param more: returns more options for a kind of store
     """
-    found = kind or stores.kind_of(path)
+    found = kind or detect_kind(path, keyword)
     options: dict[str, Any] = {**more(found)}
     if layout is not None:
         if found not in ("ocfl", "bags"):
