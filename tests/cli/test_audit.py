@@ -56,11 +56,18 @@ def test_a_week(store: Path, call: Call) -> None:
     )
     assert second.endswith(", complete after 1 more run like this one")
     content(store, identifier).write_bytes(b"other")
+    done = call(*audit, "--for", "0")
+    assert (done.exit_code, done.stderr.endswith(", complete after 1 more run like the last one\n")) == (0, True)
     done = call(*audit)
     assert done.exit_code == 1
     assert f"error: checksum-mismatch: {path}/data/f.txt: " in done.stdout
     assert "4 of 4 objects verified (100 %) in round 1, 1 with errors" in done.stderr
     assert "what to do: checksum-mismatch: replace the files by those of a good copy" in done.stderr
+    done = call(*audit, "--for", "0")
+    assert done.stderr.endswith(
+        f", oldest verification {time.strftime('%Y-%m-%d', time.gmtime())}\n"
+        f"pressmark: store: with errors: '{identifier}'\n"
+    )
     content(store, identifier).write_bytes(identifier.encode())
     assert call(*audit, "--max-objects", "1").stdout == (
         f"warning: object-mended: {path}: the object had errors in its last audit, and has none now\n"
@@ -91,6 +98,26 @@ def test_json(store: Path, call: Call) -> None:
     }
     assert coverage["oldest"].endswith("Z")
     assert done.exit_code == 1
+
+
+def test_a_new_state(store: Path, call: Call, tmp_path: Path) -> None:
+    """A mistyped name is not taken for a store without objects."""
+    done = call("store", "audit", "store", "--state", "stat", "--for", "0")
+    assert done.stderr.splitlines()[1:] == [
+        "pressmark: store: 'stat' is a new state, and knows no object; check its name, or let a run verify objects"
+    ]
+
+
+def test_names_of_objects_with_errors(store: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones are named, and the others counted."""
+    for one in IDS:
+        content(store, one).write_bytes(b"other")
+    call("store", "audit", "store", "--state", "state", "--quiet")
+    monkeypatch.setattr("pressmark.stores.audits.audit.DAMAGED", 3)
+    done = call("store", "audit", "store", "--state", "state", "--for", "0", "--json")
+    damaged = json.loads(done.stdout)["summary"]["damaged"]
+    assert (len(damaged), set(damaged) < set(IDS)) == (3, True)
+    assert done.stderr.endswith(f": with errors: {', '.join(map(repr, damaged))}, 1 more\n")
 
 
 def test_selected_objects(store: Path, call: Call, tmp_path: Path) -> None:
@@ -136,7 +163,10 @@ def test_units(store: Path, call: Call, option: str, value: str) -> None:
 
 def test_states_that_are_refused(store: Path, call: Call, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("some text of another program\n" * 100)
-    for name, message in (("text", "damaged, or not the state of an audit"), ("store/state", "inside of the store")):
+    for name, message in (
+        ("text", "not the state of an audit (file is not a database); choose another file\n"),
+        ("store/state", "inside of the store"),
+    ):
         done = call("store", "audit", "store", "--state", name)
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
         assert message in done.stderr

@@ -341,9 +341,9 @@ def test_other_files(store: Store, state: Path, tmp_path: Path) -> None:
     for name, message in (
         ("of-other", "the state of another store"),
         ("sqlite", "not the state of an audit"),
-        ("text", "damaged, or not the state of an audit"),
+        ("text", "not the state of an audit .file is not a database.; choose another file$"),
         ("folder", "not a regular file"),
-        ("later", "written by another version of Pressmark; remove it"),
+        ("later", "written by another version of Pressmark; choose another file, or remove it"),
         ("none/state", "the file cannot be opened; choose a file in a directory that exists"),
         ("store/state", "inside of the store"),
     ):
@@ -359,7 +359,7 @@ def test_a_damaged_state(store: Store, state: Path) -> None:
     stores.audit(store, state)
     data = state.read_bytes()
     state.write_bytes(data[: len(data) // 2])
-    with pytest.raises(AuditError, match="remove it to begin a new one, or choose another file"):
+    with pytest.raises(AuditError, match="choose another file, or remove it to begin a new one"):
         stores.audit(store, state)
     state.unlink()
     assert stores.audit(store, state).counts["objects"] == len(IDS)

@@ -19,6 +19,7 @@ from pressmark.cli.common.progress import format_bytes, format_count, format_dur
 from pressmark.cli.store.check import verdict, what_to_do
 from pressmark.cli.store.listed import Selection, selection_options
 from pressmark.cli.store.options import JSON, STORE, open_store, store_options
+from pressmark.errors import quoted
 
 if TYPE_CHECKING:
     from pressmark.stores import AuditReport
@@ -162,7 +163,15 @@ def audit_command(
     is_idle = not report.counts.get("objects") and not report.problems
     text = "nothing verified" if is_idle else f"{verdict(report, noun=noun)} ({rate})"
     output.tell(f"{name}: {text}", failed=not report.ok)
-    output.tell(f"{name}: {coverage(report, since=older_than is not None)}", failed=not report.ok)
+    if is_idle and not report.is_listed and not report.coverage.objects:
+        known = f"{quoted(state)} is a new state, and knows no object; check its name, or let a run verify objects"
+    else:
+        known = coverage(report, since=older_than is not None)
+    output.tell(f"{name}: {known}", failed=not report.ok)
+    if is_idle and report.damaged:
+        more = report.coverage.damaged - len(report.damaged)
+        names = [*map(quoted, report.damaged), *([f"{more:,} more"] if more else [])]
+        output.tell(f"{name}: with errors: {', '.join(names)}")
     if not report.ok and not as_json:
         say(f"what to do: {what_to_do(report, path)}")
     return 0 if report.ok else Failure.exit_code
@@ -186,5 +195,6 @@ def coverage(report: AuditReport, *, since: bool) -> str:
         pieces.append(f"oldest verification {strftime('%Y-%m-%d', gmtime(found.oldest))}")
     if report.runs_left:
         when = "" if report.complete is None else f" (about {strftime('%Y-%m-%d', gmtime(report.complete))})"
-        pieces.append(f"complete after {format_count(report.runs_left, 'more run')} like this one{when}")
+        like = "this one" if report.counts.get("objects") else "the last one"
+        pieces.append(f"complete after {format_count(report.runs_left, 'more run')} like {like}{when}")
     return ", ".join(pieces)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.buckets.address import is_address
 from pressmark.errors import AuditError, quoted, quoted_path
-from pressmark.fs.names import encode_fs, is_inside
+from pressmark.fs.names import decode_fs, encode_fs, is_inside
 from pressmark.progress_event import EventListener, Progress
 from pressmark.reports import Problem, Report
 from pressmark.stores.audits.audit_state import AuditState, Coverage, KnownObject
@@ -49,6 +49,8 @@ AT_ONCE, ADD_EVERY = 500, 0.2
 # Problems of the listing that wait to be reported.
 WAITING = 1000
 PAUSE = 0.05  # seconds
+# Objects with errors that a report names.
+DAMAGED = 10
 _NONE = Coverage(0, 0, 0, 0, None, 0)
 
 
@@ -61,8 +63,11 @@ class AuditReport(Report):
     :ivar coverage: how much of the store is verified
     :ivar is_listed: whether all objects of the store are known
     :ivar seconds: duration of the run
-    :ivar runs_left: an estimate of how many more runs like this one the rest takes; :data:`None` if it is unknown
+    :ivar runs_left: an estimate of how many more runs the rest takes, like the last one that verified objects;
+        :data:`None` if it is unknown
     :ivar complete: an estimate of when that is, in seconds since 1970; :data:`None` if it is unknown
+    :ivar damaged: the identifiers of the first 10 objects that had errors when they were verified last; where one is
+        unknown, the path
     """
 
     round: int = 1
@@ -71,6 +76,7 @@ class AuditReport(Report):
     seconds: float = 0.0
     runs_left: int | None = None
     complete: float | None = None
+    damaged: Sequence[str] = ()
 
     def summary(self) -> dict[str, object]:
         """Return the summary as a JSON object: that of a check, and how much of the store is verified."""
@@ -78,7 +84,8 @@ class AuditReport(Report):
         for name, value in (("oldest", self.coverage.oldest), ("complete", self.complete)):
             coverage[name] = None if value is None else strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(value))
         more = {"round": self.round, "listed": self.is_listed, "runs_left": self.runs_left, "coverage": coverage}
-        return {**super().summary(), "seconds": round(self.seconds, 3), **more}
+        named = {"damaged": [*self.damaged]}
+        return {**super().summary(), "seconds": round(self.seconds, 3), **more, **named}
 
 
 def audit(
@@ -451,15 +458,18 @@ class _Run:
         left, runs, complete = coverage.objects - coverage.verified, None, None
         if not left:
             runs = 0
-        elif state.objects:
-            runs = ceil(coverage.bytes_left / state.bytes if state.bytes else left / state.objects) or 1
+        elif last := state.last_run():
+            objects, size = last
+            runs = ceil(coverage.bytes_left / size if size else left / objects) or 1
             every = state.every()
             complete = None if every is None else time() + runs * every
         is_listed = state.listed is not None
         counts = {**report.counts, **self._numbers}
         if not is_listed:
             runs = complete = None
-        return AuditReport(report.problems, counts, [], state.round, coverage, is_listed, seconds, runs, complete)
+        damaged = [one.id or decode_fs(one.path) for one in state.damaged(DAMAGED)]
+        more = (coverage, is_listed, seconds, runs, complete, damaged)
+        return AuditReport(report.problems, counts, [], state.round, *more)
 
 
 def _is_below(path: bytes, directories: set[bytes]) -> bool:

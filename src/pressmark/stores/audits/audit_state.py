@@ -46,7 +46,7 @@ CREATE INDEX due ON objects (turn, verified, size);
 CREATE TABLE reported (problem TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 _COLUMNS = "number, path, inside, id, turn, verified, size, result, digest, written"
-_BEGIN_ANEW = "remove it to begin a new one, or choose another file"
+_BEGIN_ANEW = "choose another file, or remove it to begin a new one"
 
 
 class KnownObject(NamedTuple):
@@ -464,10 +464,25 @@ class AuditState:
             int(left),
         )
 
-    def every(self) -> float | None:
-        """Return the mean number of seconds between the begins of the last runs; :data:`None` with only one."""
+    def last_run(self) -> tuple[int, int] | None:
+        """Return the numbers of objects and bytes of the last run that verified any; :data:`None` without one."""
         with self._lock, self._errors():
-            begun = [row[0] for row in self._execute("SELECT begun FROM runs ORDER BY number DESC LIMIT 8")]
+            query = "SELECT objects, bytes FROM runs WHERE objects > 0 ORDER BY number DESC LIMIT 1"
+            found: tuple[int, int] | None = self._execute(query).fetchone()
+        return found
+
+    def damaged(self, count: int) -> list[KnownObject]:
+        """Return the first objects that had errors when they were verified last."""
+        with self._lock, self._errors():
+            return self._rows("turn < 0 ORDER BY turn", [], count)
+
+    def every(self) -> float | None:
+        """Return the mean number of seconds between the begins of the last runs that verified objects; :data:`None`
+        with only one.
+        """
+        query = "SELECT begun FROM runs WHERE objects > 0 ORDER BY number DESC LIMIT 8"
+        with self._lock, self._errors():
+            begun = [row[0] for row in self._execute(query)]
         return (begun[0] - begun[-1]) / (len(begun) - 1) if len(begun) > 1 and begun[0] > begun[-1] else None
 
 
@@ -573,7 +588,9 @@ def _reason(error: sqlite3.DatabaseError) -> str:
     code = _code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return "in use by another run; wait for it to finish"
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+    if code == sqlite3.SQLITE_NOTADB:
+        return f"not the state of an audit ({error}); choose another file"
+    if code == sqlite3.SQLITE_CORRUPT:
         return f"damaged, or not the state of an audit ({error}); {_BEGIN_ANEW}"
     if code == sqlite3.SQLITE_FULL:
         return "no space left on the device"
