@@ -79,6 +79,30 @@ def test_check_a_list(store: Path, call: Call, tmp_path: Path, name: str, end: b
         assert (done.exit_code, summary(done.stdout)["objects"]) == (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("command", "options"), [("check", []), ("get", ["-o", "copies"]), ("ls", []), ("rm", ["--dry-run"])]
+)
+def test_lists_with_tabs(store: Path, call: Call, tmp_path: Path, command: str, options: list[str]) -> None:
+    """The output of ls is no list of identifiers: one error names the line. An identifier may contain a TAB."""
+    (tmp_path / "list").write_text("urn:a\nurn:b\tpath\nurn:c\tpath\n")
+    done = call("store", command, "store", "--from", "list", *options)
+    assert done.exit_code == 1
+    assert done.stderr.endswith("list:2: has a TAB; specify one identifier per line\n")
+    assert done.output.count("TAB") == 1
+    (tmp_path / "list").write_text("urn:a\nurn:b\tx\n")
+    stores.open(store).put("urn:b\tx", {"f.txt": b"x"})
+    done = call("store", command, "store", "--from", "list", *options)
+    assert "specify one identifier" not in done.output
+
+
+def test_an_empty_line(store: Path, call: Call, tmp_path: Path) -> None:
+    """The error names it by its number."""
+    (tmp_path / "list").write_text("urn:a\n\nurn:b\n")
+    done = call("store", "check", "store", "--from", "list")
+    assert "error: object-missing: identifier 2 of the selection is empty; remove it\n" in done.stdout
+    assert "2 selected objects" in done.stderr
+
+
 def test_check_a_glob(store: Path, call: Call) -> None:
     done = call("store", "check", f"{store}", "--match", "urn:[ab]", "--match", "*c", "--json")
     assert (done.exit_code, summary(done.stdout)["objects"]) == (0, 3)

@@ -86,10 +86,10 @@ def searched_records(
     :param missing: returns the error of an object that is not found
     :param own: returns the objects with some identifiers, if they are where new ones would be
     """
-    rest = iter(ids)
-    while some := {decode_fs(encode_fs(one)): one for one in islice(rest, MANY)}:
+    rest = enumerate(ids, 1)
+    while some := {decode_fs(encode_fs(one)): (number, one) for number, one in islice(rest, MANY)}:
         found = set()
-        for record in own([*some.values()]):
+        for record in own([one for _number, one in some.values()]):
             if record is not None:
                 found.add(record.id)
                 yield record
@@ -98,7 +98,7 @@ def searched_records(
             if record.id in left:
                 found.add(record.id)
                 yield record
-        for shown, identifier in some.items():
+        for shown, (number, identifier) in some.items():
             if shown in found:
                 continue
             if (record := at(identifier)) is not None:
@@ -107,7 +107,7 @@ def searched_records(
             error = missing(identifier)
             if strict:
                 raise error
-            yield not_selected(identifier, error)
+            yield not_selected(identifier, number, error)
 
 
 def look_up_all(
@@ -119,23 +119,29 @@ def look_up_all(
     :param bucket: where the store is; many objects in it are looked up at a time
     """
 
-    def attempt(identifier: str | bytes) -> Found | Problem:
+    def attempt(item: tuple[int, str | bytes]) -> Found | Problem:
+        number, identifier = item
         try:
             return find(identifier)
         except (IdentifierError, ObjectError) as error:
             if strict:
                 raise
-            return not_selected(identifier, error)
+            return not_selected(identifier, number, error)
 
     if bucket is None:
-        return map(attempt, ids)
+        return map(attempt, enumerate(ids, 1))
     from pressmark.buckets.requests import in_order  # most stores are on a disk
 
-    return in_order(attempt, ids)
+    return in_order(attempt, enumerate(ids, 1))
 
 
-def not_selected(identifier: str | bytes, error: IdentifierError | ObjectError) -> Problem:
-    """Return the problem that an identifier selects no object; its path is the identifier."""
+def not_selected(identifier: str | bytes, number: int, error: IdentifierError | ObjectError) -> Problem:
+    """Return the problem that an identifier selects no object; its path is the identifier.
+
+    :param number: which one it is, from 1
+    """
+    if not identifier:
+        return problem("object-missing", b"", f"identifier {number:,} of the selection is empty; remove it", section="")
     kind = "object-missing"
     if isinstance(error, ObjectError) and error.kind not in ("missing", "collision", "bad-name", "reserved"):
         kind = "duplicate-id" if error.kind == "duplicate-id" else "unreadable"

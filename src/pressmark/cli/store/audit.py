@@ -138,7 +138,7 @@ def audit_command(
     """Verify the objects that are due."""
     if digests == "stored" and not is_address(path):
         raise CallError("--digests=stored: only for a store in object storage; omit the option")
-    selected = Selection(ids, listed, match, null, crlf).arguments()
+    selected = Selection(ids, listed, match, null, crlf).arguments(lambda: store)
     store = open_store(path, kind, layout, identifiers, undeclared=True)
     interrupted = "interrupted; the results so far are recorded; run the same command again to continue"
     with Output(progress, "object", as_json=as_json, interrupted=interrupted) as output:

@@ -128,7 +128,7 @@ def check_command(
         if value and not is_address(path):
             raise CallError(f"{option}: only for a store in object storage; use --digests")
     selection = Selection(ids, listed, match, null, crlf)
-    selected = selection.arguments()
+    selected = selection.arguments(lambda: store)
     interrupted = "interrupted; nothing was changed; run the same command again"
     shown: dict[str, Any] = {"as_json": as_json, "interrupted": interrupted, "count": selection.count()}
     if kind is None and layout is None and is_object(path):

@@ -224,7 +224,7 @@ def _get_many(
     """Copy objects into directories of their own."""
     from pressmark.stores.directories.copied_objects import copy_objects
 
-    selected = selection.arguments()
+    selected = selection.arguments(lambda: store)
     if not selected:
         raise CallError("missing argument; specify IDENTIFIER, --from or --match")
     store = opened()

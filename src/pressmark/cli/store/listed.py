@@ -9,17 +9,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.item_lists import count_lines, listed_items, open_lines
+from pressmark.cli.common.item_lists import count_lines, open_lines
 from pressmark.cli.common.options import CRLF
+from pressmark.reports import Problem
 from pressmark.stores import Store, StoreObject
 from pressmark.tabular.formats import Crlf, ListStream
 
-__all__ = ["Selection", "selection_options", "store_listed"]
+__all__ = ["Selection", "listed_identifiers", "selection_options", "store_listed"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _Line = tuple[int, bytes, bytes | None]
@@ -80,10 +82,13 @@ class Selection:
     null: bool
     crlf: Crlf | None
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of :meth:`Store.objects` and :meth:`Store.check`; none if no objects are selected."""
+    def arguments(self, store: Callable[[], Store]) -> dict[str, Any]:
+        """Return the arguments of :meth:`Store.objects` and :meth:`Store.check`; none if no objects are selected.
+
+        :param store: returns the store, when the list is read
+        """
         if self.listed is not None:
-            return {"ids": listed_items(self.listed, self.null, self.crlf)}
+            return {"ids": listed_identifiers(self.listed, self.null, self.crlf, store)}
         if self.match:
             return {"match": self.match}
         return {"ids": self.ids} if self.ids else {}
@@ -91,6 +96,24 @@ class Selection:
     def count(self) -> Callable[[], Iterable[int]] | None:
         """Return a function that yields the number of identifiers in each part; :data:`None` if it is unknown."""
         return partial(list, [len(self.ids)]) if self.ids else count_lines(self.listed, self.null, self.crlf)
+
+
+def listed_identifiers(path: str, null: bool, crlf: Crlf | None, store: Callable[[], Store]) -> Iterator[bytes]:
+    """Yield the identifiers of a list. An identifier may contain a TAB, but so do the lines that ``ls`` prints.
+
+    :raises Failure: the first line with a TAB names no object
+    """
+    is_checked = null
+    with open_lines(path, null, crlf) as source:
+        for number, identifier, rest in chain.from_iterable(_blocks(source, null)):
+            line = identifier if rest is None else b"\t".join((identifier, rest))
+            if rest is not None and not is_checked:
+                is_checked = True
+                problems: list[Problem] = []
+                found = next(store().objects(ids=[line], problems=problems), None)
+                if found is None and any(one.kind == "object-missing" for one in problems):
+                    raise Failure(f"{source.name}:{number}: has a TAB; specify one identifier per line")
+            yield line
 
 
 def store_listed(

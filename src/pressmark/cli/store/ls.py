@@ -124,7 +124,7 @@ def ls_command(
     outside = 0
     store = open_store(path, kind, layout, identifiers)
     selection = Selection((), listed, match, null, crlf)
-    selected = selection.arguments()
+    selected = selection.arguments(lambda: store)
     shown: dict[str, Any] = {"as_json": as_json, "null": null, "data": True, "count": selection.count()}
     with Output(progress, "object", **shown) as output:
         failed = 0

@@ -100,9 +100,10 @@ def rm_command(
     items: Iterable[str | bytes] = removed
     count: Callable[[], Iterable[int]] | None = partial(list, [len(removed)])
     if listed is not None:
-        from pressmark.cli.common.item_lists import count_lines, listed_items
+        from pressmark.cli.common.item_lists import count_lines
+        from pressmark.cli.store.listed import listed_identifiers
 
-        items, count = listed_items(listed, null, crlf), count_lines(listed, null, crlf)
+        items, count = listed_identifiers(listed, null, crlf, lambda: store), count_lines(listed, null, crlf)
     shown: dict[str, Any] = {"as_json": as_json, "go_on": not dry_run, "interrupted": interrupted, "count": count}
     with Output(progress, "object", **shown) as output:
         with Removal(store) as removal:

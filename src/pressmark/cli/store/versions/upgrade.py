@@ -124,7 +124,7 @@ def upgrade_command(
     opened = open_store(path, kind, layout, identifiers, more=more)
     store = ocfl_root(opened, "upgrade", "omit it")
     selection = Selection(ids, listed, match, null, crlf)
-    selected = selection.arguments()
+    selected = selection.arguments(lambda: store)
     done = same = failed = 0
 
     def interrupted() -> str:
