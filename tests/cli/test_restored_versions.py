@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pressmark import stores
+from pressmark.stores import OcflRoot
+
 from .conftest import Call, Result
 
 PATH = "b82/4aa/9f0/id%3a1"
@@ -37,7 +40,7 @@ def test_an_object_and_a_directory(root: Path, call: Call) -> None:
     """The path of a directory may end with a slash, as a shell completes it."""
     done = restore(call, "--version", "1", "d/", "--message", "Back", "--created", "2026-01-02T03:04:05Z")
     assert (done.exit_code, done.stdout) == (0, f"id:1\t{PATH}\n")
-    assert done.stderr == "pressmark: 'id:1': version v3: 1 renamed, 0 unchanged\n"
+    assert done.stderr == "pressmark: 'id:1': version v3: files of v1 restored: 1 renamed, 0 unchanged\n"
     assert call("store", "log", "root", "id:1").stdout.splitlines()[2] == (
         "v3\t2026-01-02T03:04:05Z\t1\t1\tAnn <mailto:ann@example.org>\tBack"
     )
@@ -46,8 +49,20 @@ def test_an_object_and_a_directory(root: Path, call: Call) -> None:
     assert (record["id"], record["changes"]["added"], record["changes"]["unchanged"]) == ("id:1", 1, 1)
     assert summary == {"summary": {"ok": True, "stored": 1, "failed": 0, "warnings": 0}}
     done = restore(call, "--version", "v1")
-    assert done.stderr == "pressmark: 'id:1': no changes, 2 unchanged; v4 remains the newest version\n"
+    what = "no changes, 2 unchanged; v4 remains the newest version; content was not read"
+    assert done.stderr == f"pressmark: 'id:1': {what}\n"
     assert call("store", "check", "root", "--digests").exit_code == 0
+
+
+def test_the_message(root: Path, call: Call) -> None:
+    """The history shows that a version is a restoration, if neither the call nor the root has a message."""
+    done = restore(call, "--version", "1")
+    assert done.stderr == "pressmark: 'id:1': version v3: v1 restored: 1 added, 1 renamed, 0 unchanged\n"
+    assert restore(call, "--version", "v2", "d").exit_code == 0
+    stores.open(root, kind="ocfl").restore("id:1", 1)
+    OcflRoot(root, message="Own").restore("id:1", 2)
+    log = [line.split("\t")[-1] for line in call("store", "log", "root", "id:1").stdout.splitlines()]
+    assert log == [*["Stored by pressmark"] * 2, "Restored v1", "Restored files of v2", "Restored v1", "Own"]
 
 
 def test_damaged_content(root: Path, call: Call) -> None:

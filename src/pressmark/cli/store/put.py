@@ -200,6 +200,7 @@ def store_objects(
     progress: bool | None,
     is_counted: bool = False,
     count: Callable[[], Iterable[int]] | None = None,
+    restored: str = "",
 ) -> int:
     """Store objects, report each, and return the exit status.
 
@@ -207,6 +208,7 @@ def store_objects(
     :param run: stores the objects, and passes the record or the error of each to its argument
     :param is_counted: end with the number of objects
     :param count: yields the number of objects in each part of a list, for the progress
+    :param restored: what of an object comes back: a version, or files of one
     """
     stored = same = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
@@ -247,7 +249,7 @@ def store_objects(
     if replaced > 1:
         output.tell(f"{os.fsdecode(path)}: {format_count(replaced, 'object')} replaced: {changes_text(changes)}")
     for record in changed if replaced == 1 else ():
-        output.tell(_change_line(record))
+        output.tell(_change_line(record, restored))
     if same:
         what = "exists" if same == 1 else "exist"
         text = f"{format_count(same, 'object')} {what} with the same content; not stored again"
@@ -272,12 +274,14 @@ def _is_new(record: StoreObject) -> bool:
     return record.changes is None or any(count for kind, count in record.changes.items() if kind != "unchanged")
 
 
-def _change_line(record: StoreObject) -> str:
+def _change_line(record: StoreObject, restored: str) -> str:
     """Return what a change did to an object."""
     counts = record.changes or {}
     if _is_new(record):
-        return f"{quoted(record.id or '')}: version {record.version}: {changes_text(counts)}"
-    return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} remains the newest version"
+        what = f"{restored} restored: " if restored else ""
+        return f"{quoted(record.id or '')}: version {record.version}: {what}{changes_text(counts)}"
+    unread = "; content was not read" if restored else ""
+    return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} remains the newest version{unread}"
 
 
 def _source(sources: tuple[bytes, ...]) -> ObjectSource:

@@ -40,7 +40,7 @@ from pressmark.stores.objects import (
 from pressmark.stores.ocfl.declarations import EXTENSIONS, is_object_name
 from pressmark.stores.ocfl.inventory import Provenance
 from pressmark.stores.ocfl.storage import Changes
-from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot, check_user
+from pressmark.stores.ocfl.storage_root import MESSAGE, FoundInventory, StorageRoot, check_user
 from pressmark.stores.ocfl.unversioned import refuse_mutable_head
 from pressmark.stores.selection import kept
 from pressmark.stores.store_change import Removal
@@ -200,6 +200,7 @@ class OcflRoot(StorageRoot):
             files are kept; without paths, the whole state comes back
         :param verify: read the content that comes back; without it, content files only have to exist
         :param created: as for :meth:`put`; also the parameters after it
+        :param message: without one, it names the version that comes back, unless the root has a message of its own
         :raises ObjectError: nothing was stored. Its ``kind`` is ``missing`` (the object, the version, or a path in it),
             ``content-mismatch`` or ``content-missing`` (content is damaged or lost), ``unreadable``, ``collision`` (a
             path would be a file and a directory), ``improper`` (the object is not valid), or as for :meth:`put`
@@ -211,6 +212,8 @@ class OcflRoot(StorageRoot):
         if isinstance(paths, (str, bytes)):
             raise TypeError("paths: expected a list of logical paths, not a string")
         edit = Edit({}, restored=Restored(version, tuple(paths), verify))
+        if message is None and self.message == MESSAGE:
+            message = f"Restored {'files of ' if paths else ''}v{str(version).removeprefix('v')}"
         return self._edited(id, edit, None, "auto", "refuse", self._options("auto", None, created, message, user))
 
     def upgrade(

@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
 
-__all__ = ["FoundInventory", "StorageRoot", "check_user"]
+__all__ = ["MESSAGE", "FoundInventory", "StorageRoot", "check_user"]
+
+#: The message of a version without its own.
+MESSAGE = "Stored by pressmark"
 
 _INVENTORY = encode_fs(INVENTORY)
 _EQUALLY_DEEP = (HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple)
@@ -145,7 +148,7 @@ class StorageRoot(Store):
         layout: Layout | str | None = None,
         algorithm: str = "sha512",
         user: Mapping[str, str] | None = None,
-        message: str | None = "Stored by pressmark",
+        message: str | None = MESSAGE,
         content_paths: Layout | str | None = None,
         durable: bool = True,
         undeclared: bool = False,
@@ -188,7 +191,7 @@ class StorageRoot(Store):
         description: str | None = None,
         algorithm: str = "sha512",
         user: Mapping[str, str] | None = None,
-        message: str | None = "Stored by pressmark",
+        message: str | None = MESSAGE,
         content_paths: Layout | str | None = None,
         durable: bool = True,
         claims: bool = False,

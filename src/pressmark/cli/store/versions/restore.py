@@ -109,4 +109,7 @@ def restore_command(
     def restore() -> StoreObject:
         return by_path(store, identifier, lambda one: store.restore(one, version, paths, **how))
 
-    return store_objects(path, store, one_object(restore), as_json=as_json, null=False, progress=progress)
+    restored = f"{'files of ' if names else ''}v{version.removeprefix('v')}"
+    return store_objects(
+        path, store, one_object(restore), as_json=as_json, null=False, progress=progress, restored=restored
+    )
