@@ -44,6 +44,7 @@ class Problem(NamedTuple):
     :ivar found: the value found
     :ivar message: one human-readable line, without the path
     :ivar code: validation code of the specification, for example ``E023`` of OCFL, or :data:`None`
+    :ivar id: identifier of the object, if the path does not show it; otherwise :data:`None`
     """
 
     kind: str
@@ -55,6 +56,7 @@ class Problem(NamedTuple):
     found: str | None = None
     message: str = ""
     code: str | None = None
+    id: str | None = None
 
     @classmethod
     def from_record(cls, record: Mapping[str, object]) -> Problem:
@@ -63,10 +65,11 @@ class Problem(NamedTuple):
         return cls(**fields)
 
     def record(self) -> dict[str, object]:
-        """Return the problem as a JSON object; ``code`` is omitted if it is :data:`None`."""
+        """Return the problem as a JSON object; ``code`` and ``id`` are omitted if they are :data:`None`."""
         record: dict[str, object] = self._asdict()
-        if self.code is None:
-            del record["code"]
+        for name in ("code", "id"):
+            if record[name] is None:
+                del record[name]
         return record
 
 

@@ -561,3 +561,24 @@ def test_what_to_do_about_a_store(call: Call, given: Path, tmp_path: Path) -> No
     shown = call("store", "check", "it's root").stderr.splitlines()[-1]
     assert shown == "pressmark: what to do: object-extra: move it out of the object"
     assert "what to do" not in call("store", "check", "it's root", "--json").stderr
+
+
+def test_a_path_without_the_identifier(call: Call, tmp_path: Path) -> None:
+    """The line of a problem names the object where a hash is its path; check and audit, text and JSON."""
+    (tmp_path / "one").write_text("1")
+    for layout in ("0003", "0004"):
+        call("store", "init", "ocfl", layout, "--layout", layout)
+        call("store", "put", layout, "x:1", "one")
+        [stored] = (tmp_path / layout).rglob("content/one")
+        stored.write_text("2")
+        name = "" if layout == "0003" else "; object 'x:1'"
+        text = (
+            f"error: content-mismatch: {stored.relative_to(tmp_path / layout)}: sha512 digest mismatch (E092){name}\n"
+        )
+        assert text in call("store", "check", layout, "--digests").stdout
+        assert text in call("store", "audit", layout, "--state", f"{layout}.audit").stdout
+        ids = [one.get("id") for one in lines(call("store", "check", layout, "--digests", "--json").stdout)]
+        assert ids.count("x:1") == (layout == "0004")
+    stored.write_text("1")
+    done = call("store", "audit", "0004", "--state", "0004.audit")
+    assert "has none now; object 'x:1'\n" in done.stdout

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pressmark import _kernels
-from pressmark.errors import escaped
+from pressmark.errors import escaped, quoted
 
 if TYPE_CHECKING:
     from pressmark.reports import Problem
@@ -69,10 +69,11 @@ def one_line(text: str) -> str:
 
 
 def problem_text(problem: Problem, bag: bytes = b"") -> str:
-    """Return a problem as one line: severity, kind, path and message. ``bag`` is prepended to the path."""
+    """Return a problem as one line: severity, kind, path, message and identifier. ``bag`` is prepended to the path."""
     path = os.path.join(os.fsdecode(bag), problem.path) if problem.path else os.fsdecode(bag)
     pieces = [problem.severity, problem.kind, *([path] if path else []), problem.message]
-    return ": ".join(map(one_line, pieces))
+    text = ": ".join(map(one_line, pieces))
+    return text if problem.id is None else f"{text}; object {quoted(problem.id)}"
 
 
 def remedy_text(kind: str, errors: Collection[str], remedy: str, page: str) -> str:

@@ -62,8 +62,9 @@ read is a warning (content-archived), but it is unverified, too.
 """
 
 EPILOG = """\
-Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message. The
-documentation explains the kinds of problems (store-problems, and bagit-problems for bags). Nothing in STORE is changed.
+Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message, which
+names the object of an OCFL storage root if its path does not show the identifier. The documentation explains the kinds
+of problems (store-problems, and bagit-problems for bags). Nothing in STORE is changed.
 
 Exit status: 0 no error found, and with --digests no file unverified (warnings allowed), 1 errors found or files
 unverified, 2 usage error, 130 interrupted.

@@ -353,7 +353,8 @@ class _Run:
         since = "" if known.verified is None else strftime("verified last on %Y-%m-%d (UTC)", gmtime(known.verified))
         words = {"vanished": "the object no longer exists", "changed": "the object has changed"}
         text = f"{words[what]}; {since or 'never verified'}" if what in words else ""
-        self._running.add([problem(f"object-{what}", known.path, text)])
+        is_shown = self._store.kind != "ocfl" or cast("OcflRoot", self._store).shows_ids
+        self._running.add([problem(f"object-{what}", known.path, text)._replace(id=None if is_shown else known.id)])
 
     def _report_vanished(self, known: KnownObject) -> None:
         if self._state.remove(known):  # the listing and the check may both miss it

@@ -448,6 +448,8 @@ class Check:
             self._report_progress()
 
     def _finish_object(self, checked: Checked) -> None:
+        if checked.problems and not self._store.shows_ids:
+            checked.problems[:] = [one._replace(id=checked.identifier) for one in checked.problems]
         for found in checked.problems:
             self._report_problem(found)
         self._objects += 1

@@ -229,6 +229,11 @@ class StorageRoot(Store):
 
     # --- paths --------------------------------------------------------------------------------------------------------
 
+    @property
+    def shows_ids(self) -> bool:
+        """Whether the path of an object shows its identifier."""
+        return self.layout is not None and self.layout.reversible
+
     def _layout(self, purpose: str) -> Layout:
         if self.layout is None:
             what = f"specify a known layout ({option('layout')}) to {purpose} objects"
