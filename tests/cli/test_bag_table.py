@@ -45,6 +45,17 @@ def test_lines(call: Call, files: Path) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("folder", ["bag", "bag/data/new"])
+def test_a_destination_in_a_bag(call: Call, files: Path, folder: str) -> None:
+    """A bag, or a directory in one, gets no bags, because its manifests would not list them."""
+    call("bag", "create", "in/a", "-o", "bag")
+    done = call("bag", "create", "--table", "items.csv", "-o", folder)
+    inside = f"destination is inside the bag '{os.path.realpath('bag')}'; choose another destination"
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"pressmark: '{folder}': {inside}\n")
+    assert not (files / "bag" / "a").exists()
+    assert os.listdir(files / "bag" / "data") == ["x.txt"]
+
+
 def test_json(call: Call, files: Path) -> None:
     """Each row is an object; the summary is last."""
     done = call("bag", "create", "--table", "items.csv", "-o", "out", "--json")

@@ -631,6 +631,14 @@ def test_destinations_that_are_refused(tmp_path: Path) -> None:
     for name in ("s/t", "s/sub/t", "in/t"):
         refused("inside a source", source, tmp_path / name)
     refused("inside a source", [tmp_path / "f", source], source / "t")
+    create(tmp_path / "f", tmp_path / "empty" / "bag")
+    (tmp_path / "link").symlink_to(tmp_path / "empty" / "bag" / "data")
+    for name in ("empty/bag/t", "empty/bag/data/t", "link/t"):
+        refused("is inside the bag .*empty/bag'; choose another", source, tmp_path / name)
+        refused("is inside the bag .*empty/bag'; choose another", [tmp_path / "f", source], tmp_path / name)
+    assert not validate(tmp_path / "empty" / "bag").problems
+    shutil.rmtree(tmp_path / "empty" / "bag")
+    (tmp_path / "link").unlink()
     refused("directory not found; create it first", source, tmp_path / "none" / "t")
     refused("ot a directory", source, tmp_path / "f" / "t")
     assert (tmp_path / "f").read_bytes() == b"mine"

@@ -18,11 +18,13 @@ from pressmark.bagit.archive.packed_files import PackTask, pack_files
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes import Listener
+from pressmark.bagit.changes.destination import refuse_in_bag
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import Sources
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.bagit.writing.write import read_payload
+from pressmark.buckets.address import is_address
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.threads import resolve_threads
 
@@ -50,6 +52,8 @@ def create_archive(
     with ExitStack() as stack:
         payload = stack.enter_context(Sources(paths, several, nested, options, on_event))
         payload.refuse_inside(destination)
+        if not is_address(destination):
+            refuse_in_bag(os.path.dirname(destination))
         archive = stack.enter_context(new_archive(destination, dates, timestamps, count, on_event))
         payload.examine(destination)
         archive.expect(payload.preflight.bytes + MEMBER * payload.preflight.files)

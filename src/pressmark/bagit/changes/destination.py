@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from pressmark.bagit.changes import as_bag_error, refusing
 from pressmark.buckets.address import is_address
-from pressmark.errors import BagError
+from pressmark.errors import BagError, quoted_path
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
 from pressmark.fs.staging import NewPath, StagingDirectory
 
-__all__ = ["checked_destination", "flush_staging", "new_path", "publish", "refuse_existing"]
+__all__ = ["checked_destination", "flush_staging", "new_path", "publish", "refuse_existing", "refuse_in_bag"]
 
 
 def checked_destination(path: bytes) -> bytes:
@@ -62,6 +62,19 @@ def refuse_existing(destination: bytes) -> None:
     """
     if exists(destination):
         raise BagError(destination, "destination already exists; choose another name")
+
+
+def refuse_in_bag(directory: bytes) -> None:
+    """Refuse a directory for new bags that is a bag, or is inside one: its manifests would not list them.
+
+    :raises BagError: it is
+    """
+    above = os.path.realpath(directory)
+    while not os.path.isfile(os.path.join(above, b"bagit.txt")):
+        below, above = above, os.path.dirname(above)
+        if above == below:
+            return
+    raise BagError(directory, f"destination is inside the bag {quoted_path(above)}; choose another destination")
 
 
 def publish(hidden: StagingDirectory, name: bytes, destination: bytes, noun: str) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from pressmark.bagit.bag import Bag, create, create_archive
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Event, Listener
+from pressmark.bagit.changes.destination import refuse_in_bag
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.profile import Profile
 from pressmark.bagit.walk import SeenNames
@@ -134,6 +135,7 @@ def create_from_table(
 
     tasks = _check_names(rows(), path)
     if not is_address(base):
+        refuse_in_bag(os.fsencode(base))
         try:
             os.makedirs(base, exist_ok=True)
         except OSError as error:

@@ -27,6 +27,7 @@ from pressmark.bagit.changes.destination import (
     new_path,
     publish,
     refuse_existing,
+    refuse_in_bag,
 )
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import problem
@@ -175,6 +176,7 @@ def publish_new(
     :return: the content of bag-info.txt; :data:`None` if an interrupted run had finished
     :raises BagError: the bag cannot be created
     """
+    refuse_in_bag(os.path.dirname(destination))
     with new_path(destination, _HOLDS, "no bag was created") as hidden:
         if hidden.existed:
             if not _was_finished(hidden, destination, request):
