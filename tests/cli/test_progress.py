@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 from pressmark.cli.common import progress
 from pressmark.cli.common.console import say
 from pressmark.cli.common.files import OutputStream
+from pressmark.cli.common.output import Output
 from pressmark.cli.common.progress import ProgressMode, ProgressOutput, Reporter, progress_mode
 from pressmark.cli.compare import STAGES as COMPARISON
 from pressmark.cli.migrate.output import PHASES
@@ -169,6 +171,27 @@ def test_results_are_written_above_a_display(monkeypatch: pytest.MonkeyPatch) ->
     assert len(written) == 1
 
 
+@pytest.mark.parametrize("is_data", [False, True], ids=["results", "data"])
+def test_results_in_a_pipe_find_no_display(monkeypatch: pytest.MonkeyPatch, is_data: bool) -> None:
+    """The display is erased before results go to a pipe, whose reader may write them to the same terminal."""
+    stderr = shown(monkeypatch)
+    monkeypatch.setattr(progress, "DRAW_EVERY", 1000.0)
+    written: list[str] = []
+    reader, writer = os.pipe()
+    with open(reader, "rb"), open(writer, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with Output(None, data=is_data) as output:
+            until(lambda: "0 files" in stderr.getvalue())
+            output.sink.write = lambda data: written.append(stderr.getvalue()) or len(data)  # type: ignore[method-assign, func-returns-value]
+            output.line(b"changed: a")
+            output.flush()
+            output.flush()
+            drawn = stderr.getvalue()
+            output.reporter._draw()
+            assert "0 files" in stderr.getvalue()[len(drawn) :]
+    assert [text.endswith("\x1b[2K") for text in written] == [not is_data]
+
+
 def test_every_line_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """No line is lost or repeated, however many there are."""
     stderr = shown(monkeypatch)
@@ -253,3 +276,7 @@ def test_sizes_decide_where_they_are_known(monkeypatch: pytest.MonkeyPatch, tmp_
     assert reporter._sizing is not None
     reporter._sizing._thread.join()
     assert (reporter.view().done, reporter.view().total) == (50, 100)
+    # What is read in another step is not among these files.
+    reporter.on_event(ProgressEvent("new", items=1, bytes=150))
+    view = reporter.view()
+    assert (view.text.partition("/s")[0].startswith("1 file, 150 B,"), view.total, view.left) == (True, None, None)

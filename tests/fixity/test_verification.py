@@ -24,7 +24,7 @@ from pressmark.fixity import (
 from pressmark.fixity.algorithms import algorithms_of_size
 from pressmark.fixity.manifest_reader import BY_LENGTH
 from pressmark.fixity.verification import _PathSet
-from pressmark.progress_event import EventListener
+from pressmark.progress_event import EventListener, ProgressEvent
 from support.implementations import Implementation
 
 from .trees import make
@@ -363,11 +363,17 @@ def test_a_new_file_that_cannot_be_read_stays_new(tmp_path: Path, monkeypatch: p
 
 
 def test_progress_of_new_files(tmp_path: Path) -> None:
-    """New files that are read are counted after those of the list, without a total."""
-    tree(tmp_path, {"n": "1"})
-    line = f"{content('1')['md5']}  a\n".encode()
-    events: list[tuple[int, int | None]] = []
-    progress = EventListener(lambda event: events.append((event.items, event.of_items)))
+    """New files that are read are a stage of their own, without a total; without them, there is no such stage."""
+    tree(tmp_path, {"n": "12"})
+    line = f"{content('12')['md5']}  a\n".encode()
+    events: list[ProgressEvent] = []
+    progress = EventListener(events.append)
     with check_manifest(io.BytesIO(line), tmp_path) as check:
         assert states(check.verify(progress=progress)) == [("moved", "a", "n")]
-    assert events[-1] == (2, None)
+        assert events[-1] == ProgressEvent("new", 1, 2)
+        assert [event[:3] for event in events if event.of_items is not None][-1] == ("", 1, 0)
+        (tmp_path / "n").rename(tmp_path / "a")
+        events.clear()
+        assert not states(check.verify(progress=progress, read_new=True))
+    assert {event.stage for event in events} == {""}
+    assert events[-1] == ProgressEvent("", 1, 2, of_items=1)

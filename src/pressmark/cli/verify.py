@@ -227,6 +227,7 @@ def verify_command(
                 as_json=as_json,
                 go_on=update_list,
                 interrupted="interrupted" if in_storage else interruption_message(journal),
+                stages={"new": "reading new files"},
                 paths=None if in_storage else check.paths,
             ) as output,
         ):

@@ -108,6 +108,7 @@ def verify(
     :param digests: with an address as root: ``"read"`` the content, or use the digests that are ``"stored"`` by the
         server, without reading it; a key without them is unreadable, of kind ``unverified``
     :param read_new: read the new files to find moved files and duplicates (default: if a file is missing)
+    :param progress: new files that are read are its stage ``new``, without totals
     :raises AlgorithmError: an algorithm is not available
     :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
     :raises ValueError: an argument is invalid
@@ -183,6 +184,11 @@ def verify(
             return
         matched = matched or stack.enter_context(_moved_files())
 
+        def report_new(event: ProgressEvent) -> None:
+            # Without new files, the figures of the list stay.
+            if progress is not None and (event.items or event.bytes):
+                progress(event._replace(stage="new"))
+
         def new_files() -> Iterator[tuple[Verdict, bytes | Fetched | Outcome]]:
             for source, verdict in found:
                 if real is not None and isinstance(source, bytes):
@@ -193,7 +199,7 @@ def verify(
             new_files(),
             dict.fromkeys(chain.from_iterable(algorithm_sets)),
             threads,
-            together.next(),
+            EventListener(report_new),
             links=opened,
             read=read,
             ledger=ledger,
@@ -313,13 +319,12 @@ class ManifestCheck:
     ) -> Iterator[Verdict]:
         """Verify the files as :func:`verify` does, which has the same parameters.
 
-        :param progress: its total is :attr:`files`
+        :param progress: its total is :attr:`files`, in the stage ``new`` unknown
         """
 
         def report(event: ProgressEvent) -> None:
             if progress is not None:
-                # New files are read after those in the list.
-                progress(event._replace(of_items=self.files if event.items <= self.files else None))
+                progress(event if event.stage else event._replace(of_items=self.files))
 
         differing: int | None = 0 if self.other_algorithms else None
         verdicts = verify(

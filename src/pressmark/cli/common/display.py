@@ -38,10 +38,13 @@ class Display:
 
     def draw(self) -> None:
         """Draw the current progress."""
-        self._live.refresh()
+        if self._live.is_started:
+            self._live.refresh()
+        else:
+            self._live.start(refresh=True)
 
     def stop(self) -> None:
-        """Erase the display."""
+        """Erase the display, until it is drawn again."""
         self._live.stop()
 
     @contextmanager

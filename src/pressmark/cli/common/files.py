@@ -81,6 +81,10 @@ class OutputStream:
         with self._named():
             return self._file.write(data)
 
+    def is_pipe(self) -> bool:
+        """Return whether the data goes to a pipe."""
+        return stat.S_ISFIFO(os.fstat(self.fileno()).st_mode)
+
     def write_now(self, data: bytes) -> None:
         """Write all of ``data``, and flush, also while progress is displayed."""
         with self._named():

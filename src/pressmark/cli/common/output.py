@@ -75,6 +75,7 @@ class Output:
         self.as_json = as_json
         self.errors = 0
         self._is_quiet = progress is False
+        self._is_data = data
         self._has_ended = False
         self.bag: bytes | None = None
         self._interrupted = interrupted
@@ -193,6 +194,8 @@ class Output:
         """Write the buffered lines; raises the errors of :meth:`data`."""
         data, self._blocks, self._size = b"".join(self._blocks), [], 0
         if data and not self._is_closed:
+            if not self._is_data:
+                self.reporter.clear()
             try:
                 self.target.write(data)
                 self.target.flush()

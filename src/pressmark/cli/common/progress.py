@@ -118,8 +118,8 @@ class Reporter:
 
     :param noun: the noun of the counted items, in the singular
     :param stages: the words of the stages, by their names in events; with a noun if other items are counted
-    :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
-        is skipped. :data:`None` if only events report a total
+    :param paths: yields the files once more, for the background thread that adds up their sizes: the total of events
+        without a stage. Each :class:`Outcome` is skipped. :data:`None` if only events report a total
     :param count: yields the numbers of items in the parts of a list, for a background thread that adds them up
     :param on_pause: called a few times a second, to write pending results
     :ivar stages: as given, and changeable
@@ -240,11 +240,18 @@ class Reporter:
             if self._display is None:
                 self._write_pending()
 
+    def clear(self) -> None:
+        """Erase the display until it is drawn again: the reader of a pipe may write to the same terminal."""
+        with self._lock:
+            if self._display is not None and self._sink is not None and self._sink.is_pipe():
+                self._display.stop()
+
     def view(self) -> View:
         """Return the current progress; called in the thread that shows it."""
         event, first, seconds = self.done, self._first, time.monotonic() - self._since
         items, size = event.items - first.items, event.bytes - first.bytes
-        of_bytes = event.of_bytes if self._sizing is None else self._sizing.total
+        sizing = None if event.stage else self._sizing
+        of_bytes = event.of_bytes if sizing is None else sizing.total
         of_items = event.of_items if self._counting is None else self._counting.total
         stage, noun = self.stages.get(event.stage, ""), self._noun
         if isinstance(stage, tuple):
@@ -265,7 +272,7 @@ class Reporter:
         if event.failed:
             text += f", {event.failed:,} failed"
         # The sizes of files tell more than their number, where they were added up.
-        by_bytes = of_items is None or (self._sizing is not None and of_bytes is not None)
+        by_bytes = of_items is None or (sizing is not None and of_bytes is not None)
         done, total = (event.bytes, of_bytes) if by_bytes else (event.items, of_items)
         lefts = [
             max(0, of - at) * seconds / new
