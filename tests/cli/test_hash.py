@@ -336,21 +336,21 @@ def test_verify_names_the_root_that_fits(quick: Run, files: Path, tmp_path: Path
     done = quick("verify", "SUMS", "--root", "files")
     assert (done.stdout, done.stderr.decode(), done.returncode) == (
         b"",
-        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root\n",
+        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root, or use"
+        " --root . to report other files there as new\n",
         1,
     )
     done = quick("verify", "SUMS", "--root", "files", "--json")
     assert json.loads(done.stdout.splitlines()[-1])["summary"] == counts(moved=3)
-    assert b"no file found; names such as 'files/a' are relative to --root files; omit --root\n" in done.stderr
+    assert b"no file found; names such as 'files/a' are relative to --root files; omit --root, or" in done.stderr
     (files / "SUMS").write_text(f"{sha512(b'bee')}  b\n")
     done = quick("verify", "files/SUMS")
     assert done.stderr.decode().splitlines()[0].endswith("are relative to the current directory; use --root files")
     (tmp_path / "above").mkdir()
     files.rename(tmp_path / "above" / "files")
-    done = quick("verify", "SUMS", "--root", "above/files")
-    assert (
-        done.stderr.decode().splitlines()[0].endswith("'files/a' are relative to --root above/files; use --root above")
-    )
+    for root in ("above/files", "above/files/"):
+        done = quick("verify", "SUMS", "--root", root)
+        assert done.stderr.decode().splitlines()[0].endswith(f"are relative to --root {root}; use --root above")
     assert quick("verify", "SUMS", "--root", "above").returncode == 1  # SUMS in files is new
     (tmp_path / "empty").mkdir()
     assert b"use --root DIR" in quick("verify", "SUMS", "--root", "empty").stderr

@@ -129,7 +129,7 @@ def test_another_file(call: Call, photos: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["SHA256SUMS", "--update"], "--update requires --root"),
+        (["SHA256SUMS", "--update"], "--update requires --root; specify the directory that names are relative to"),
         (["SHA256SUMS", "--drop-missing"], "--drop-missing requires --update"),
         (["SHA256SUMS", "-o", "x"], "-o requires --update"),
         (

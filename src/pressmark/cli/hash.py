@@ -64,6 +64,7 @@ EPILOG = """\
 \b
 More examples:
   find files -type f -print0 | pressmark hash --from - --null
+  (cd files; pressmark hash . -o ../files.sha512)
   pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
   pressmark hash s3://books/scans --digests=stored -o scans.sha512
   pressmark hash files --exclude "*.tmp" --exclude-junk

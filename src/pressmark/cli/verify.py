@@ -51,8 +51,8 @@ Verify all files in MANIFEST, and print those that do not match.
 
 \b
 Examples:
+  (cd files; pressmark hash . -o ../SUMS) && pressmark verify SUMS --root files
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
-  (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
 
 Each problem is a line on stdout: "changed", "missing", "unreadable", "new", "moved" or "duplicate", and the name of the
 file. Unprintable characters are escaped; --json prints names exactly. Without problems, nothing is printed to stdout.
@@ -65,7 +65,8 @@ manifest-md5.txt, scans.b3), or the usual one with digests of this length: md5, 
 If MANIFEST has several algorithms, -a selects the digests to verify. If MANIFEST is "-", the command reads standard
 input. An empty MANIFEST is an error, except with --root.
 
-The names that "pressmark hash PATH" writes begin with PATH; for such names, DIR is the directory in which it ran.
+The names that "pressmark hash PATH" writes begin with PATH; for such names, DIR is the directory in which it ran. To
+search only PATH for new files, run "pressmark hash ." in PATH.
 
 In object storage, DIR is an address such as s3://bucket/prefix, and other keys below it are reported as new. Names in
 MANIFEST that are addresses themselves, as "pressmark hash s3://bucket/prefix" writes them, need no --root. A key is
@@ -96,6 +97,7 @@ EPILOG = """\
 \b
 More examples:
   cd files && sha512sum * | pressmark verify - --json
+  (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
   (cd files && md5sum *) > MD5SUMS; pressmark verify MD5SUMS --root files --update
   pressmark verify SHA512SUMS --root s3://books/files --digests=stored
 
@@ -358,7 +360,9 @@ def _wrong_root(check: ManifestCheck, name: str, root: bytes | None) -> str:
     if fitting is None:
         use = "use --root DIR, the directory that contains the first part of these names"
     else:
-        use = "omit --root" if fitting == "." else f"use --root {shlex.quote(fitting)}"
+        use = f"use --root {shlex.quote(fitting)}"
+        if fitting == ".":
+            use = f"omit --root, or {use} to report other files there as new"
     what = "the current directory" if root is None else f"--root {shlex.quote(os.fsdecode(root))}"
     return f"{check.name}: no file found; names such as {quoted(name)} are relative to {what}; {use}"
 

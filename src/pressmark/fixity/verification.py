@@ -376,7 +376,8 @@ class ManifestCheck:
         directory, that of the list, or that above the root; :data:`None` if none of them does.
         """
         root = os.path.realpath(self.root or b".")
-        for directory in (b".", os.path.dirname(os.fsencode(self.path)), os.path.dirname(self.root or b"")):
+        above = b"" if self.root is None else os.path.normpath(os.path.join(self.root, b".."))
+        for directory in (b".", os.path.dirname(os.fsencode(self.path)), above):
             is_other = directory and os.path.realpath(directory) != root
             if is_other and os.path.lexists(os.path.join(directory, os.fsencode(name))):
                 return os.fsdecode(directory)

@@ -146,7 +146,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         Requires("--exclude-junk", "--root", "without --root, there is no search for new files"),
         Requires("--one-file-system", "--root", "without --root, there is no search for new files"),
         Requires("--read-new", "--root", "without --root, there is no search for new files"),
-        Requires("--update", "--root", "new names are relative to it"),
+        Requires("--update", "--root", "specify the directory that names are relative to; new files in it are added"),
         Requires("--drop-missing", "--update"),
         Requires("-o", "--update"),
         Excludes("--update", "--ignore-missing", "missing files keep their lines"),
