@@ -92,7 +92,7 @@ def test_the_state_of_an_audit(kind: str, store: Path, call: Call) -> None:
         ("store report store -o nowhere/page.html", "'nowhere/page.html': parent directory not found"),
         ("store report store -o state --state state", "'state': input and report are the same file"),
         ("store report store --json --state nothing", "'nothing': no such file; specify the state of an audit of this"),
-        ("store report store --json --state state", "'state': damaged, or not the state of an audit"),
+        ("store report store --json --state state", "'state': not the state of an audit"),
         ("store report nothing --json", "'nothing': No such file or directory"),
         ("store report store --json -o s3://books/page.html", "object storage is not supported for --output"),
         ("store report store --json --endpoint http://x", "--endpoint: only for an address such as s3://bucket/prefix"),
