@@ -57,6 +57,21 @@ def test_json(store: Path, call: Call) -> None:
 
 
 @needs_jinja2
+def test_recommendations(call: Call, tmp_path: Path) -> None:
+    """Each has a row with the number of objects that do not follow it; the number of warnings is that of a check."""
+    root = make_store("ocfl", tmp_path / "root", {one: {"f.txt": one.encode()} for one in IDS})
+    user = {"name": "A"}
+    stores.OcflRoot(root, user=user).put("urn:d", {"f.txt": b"d"})
+    done = call("store", "report", "root", "--json")
+    summary = json.loads(done.stdout)["summary"]
+    found = [(one["kind"], one["count"], one["objects"], one["message"][-7:]) for one in summary["problems"]]
+    assert found == [("inventory-advice", 1, 3, " (W007)"), ("inventory-advice", 1, 1, " (W008)")]
+    assert summary["warnings"] == 2
+    call("store", "report", "root", "-o", "page.html")
+    assert 'data-name="number:" data-value="3">3</td>' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@needs_jinja2
 def test_the_state_of_an_audit(kind: str, store: Path, call: Call) -> None:
     """Damage that an audit has found is in the last line, on the page and in JSON; the exit status is 0."""
     if kind in ("ocfl", "bags"):

@@ -67,6 +67,7 @@ def _measure_ocfl(root: OcflRoot, on_event: OnEvent, threads: int | None, ignore
 
     def on_object(found: ObjectResult) -> None:
         total.add(found.measured)
+        total.advised.update(one.code for one in found.advice)
 
     with store_errors(root.root):
         Check(root, on_event, on_object, measure=_of_ocfl_object).report(False, resolve_threads(threads), ignore)

@@ -25,6 +25,7 @@ class ProblemCount:
     :ivar path: of the first one, in the store
     :ivar message: of the first one
     :ivar remedy: what to do
+    :ivar objects: number of objects affected, where one problem is reported for all of them; otherwise :data:`None`
     """
 
     kind: str
@@ -33,6 +34,7 @@ class ProblemCount:
     path: str
     message: str
     remedy: str
+    objects: int | None = None
 
     def record(self) -> dict[str, object]:
         """Return it as a JSON object."""

@@ -125,6 +125,7 @@ class Statistics:
     :ivar object_sizes: by size class
     :ivar versions: number of objects by their number of versions; from six on, in classes
     :ivar all_versions: the number of versions
+    :ivar advised: by the code of a recommendation, number of objects that do not follow it
     """
 
     objects: int = 0
@@ -140,6 +141,7 @@ class Statistics:
     file_sizes: dict[int, Amount] = field(default_factory=dict)
     object_sizes: dict[int, Amount] = field(default_factory=dict)
     versions: Counter[int] = field(default_factory=Counter)
+    advised: Counter[str] = field(default_factory=Counter)
     largest_file: Largest = _NONE
     largest_object: Largest = _NONE
 

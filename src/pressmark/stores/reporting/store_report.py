@@ -62,21 +62,26 @@ def report(
     """
     now = int(time())
     audited = None if state is None else last_results(state, name_in_state(store), store.kind, DAYS, now)
-    counts: dict[tuple[str, str], ProblemCount] = {}
+    counts: dict[tuple[str, str, str | None], ProblemCount] = {}
 
     def on_event(event: object) -> None:
         if not isinstance(event, Problem):
             if progress is not None:
                 progress(event)
             return
-        key = event.kind, event.severity
+        # One problem is reported for all objects that do not follow a recommendation.
+        code = event.code if event.kind in ("inventory-advice", "extension-unregistered") else None
+        key = event.kind, event.severity, code
         before = counts.get(key)
         if before is None:
-            counts[key] = ProblemCount(*key, 1, event.path, event.message, _remedy(event.kind))
+            counts[key] = ProblemCount(*key[:2], 1, event.path, event.message, _remedy(event.kind))
         else:
             counts[key] = replace(before, count=before.count + 1)
 
     statistics = measure(store, on_event, threads, ignore)
+    for key, one in counts.items():
+        if number := statistics.advised.get(key[2] or ""):
+            counts[key] = replace(one, objects=number + one.count - 1)  # the root may have this problem, too
     if audited is not None:
         # No audit has listed them yet.
         new = max(0, statistics.objects - audited.objects)
