@@ -111,7 +111,7 @@ def test_a_whole_life(bucket: MemoryBucket, call: Call, tmp_path: Path) -> None:
     assert store(*CALLS["diff"])[0] == "added\tmore.txt\n"
     assert [line.split("\t")[0] for line in store(*CALLS["log"])[0].splitlines()] == ["v1", "v2"]
     assert [line.split("\t")[0] for line in store(*CALLS["ls files"])[0].splitlines()] == ["a.txt", "more.txt"]
-    assert store(*CALLS["restore"], "a.txt")[1].endswith("v2 remains the newest version\n")
+    assert store(*CALLS["restore"], "a.txt")[1].endswith("v2 remains the newest version; content was not read\n")
     assert store(*CALLS["upgrade"])[1] == f"pressmark: {ROOT}: 3 objects upgraded\n"
     store(*CALLS["get"])
     assert sorted(os.listdir(tmp_path / "copy")) == ["a.txt", "more.txt"]
