@@ -37,7 +37,7 @@ def test_a_revert(call: Call, bag: Path) -> None:
     assert (bag.parent / "bag.sha512").read_bytes() == call("hash", "bag").stdout_bytes
     done = call("bag", "revert", "bag")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "bagit.txt not found" in done.stderr
+    assert "not a bag (no bagit.txt)" in done.stderr
 
 
 def test_a_damaged_bag(call: Call, bag: Path) -> None:
@@ -77,6 +77,9 @@ def test_refusals(call: Call, bag: Path, tmp_path: Path) -> None:
         2,
         "pressmark: 'bag/sums': file is inside the bag; choose a file outside of it\n",
     )
+    done = call("bag", "revert", ".")
+    folder = ".: not a bag, but a folder of bags; to check all of them: pressmark store check ."
+    assert (done.exit_code, done.stderr) == (2, f"pressmark: {folder}\n")
     assert call("bag", "revert", "none").exit_code == 2
     assert call("bag", "pack", "bag").exit_code == 0
     done = call("bag", "revert", "bag.tar")

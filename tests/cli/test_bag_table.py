@@ -106,6 +106,10 @@ REFUSED = [
     (["--table", "none.csv", "-o", "out"], "none.csv: No such file or directory"),
     (["--table", "items.csv", "-o", "out.zip"], "--table requires -o DIRECTORY; use --archive to create archives"),
     (["in/a", "--archive", "zip"], "--archive requires --table"),
+    (
+        ["--table", "excel.csv", "-o", "out"],
+        "excel.csv: column 'path' not found; columns: path;n; specify the separator (--delimiter)\n",
+    ),
     (["--table", "items.csv", "-o", "out", "--column", "x"], "items.csv: column 'x' not found; columns: path, Con"),
 ]
 
@@ -113,6 +117,7 @@ REFUSED = [
 @pytest.mark.parametrize(("arguments", "reason"), REFUSED)
 def test_refused(call: Call, files: Path, arguments: list[str], reason: str) -> None:
     """Nothing is created."""
+    (files / "excel.csv").write_text("path;n\nin/a;1\n")
     done = call("bag", "create", *arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith(f"pressmark: {reason}")

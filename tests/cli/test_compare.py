@@ -298,6 +298,7 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
             "excel.csv: first line 'sep=;' is a setting of Excel; remove it, and specify the separator (--delimiter)",
         ),
         (("ids.csv", "--column", "no", "--layout", "0004"), "ids.csv: column 'no' not found; columns: id"),
+        (("plain", "."), "only one FILE; to compare two stores: pressmark store compare plain ."),
         (("ids.csv", "--column", "id", "-0", "--layout", "0004"), "-0 cannot be combined with --column"),
         ((".", "--column", "1", "--layout", "0004"), ".: a directory is opened as a store"),
         (("plain", "--layout", "0004"), "'plain': "),

@@ -77,7 +77,7 @@ def test_damaged_content(root: Path, call: Call) -> None:
 
 def test_what_is_refused(root: Path, call: Call) -> None:
     for status, arguments, words in (
-        (2, [], "missing option '--version'"),
+        (2, [], "missing option '--version'; pressmark store log lists the versions of an object\n"),
         (2, ["--version", "last"], "'last' is not a version; specify one such as v2"),
         (1, ["--version", "v9"], "version 'v9' not found; the object has v1 to v2"),
         (1, ["--version", "v1", "none"], "'none' is not in v1"),

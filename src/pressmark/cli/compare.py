@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from textwrap import TextWrapper
 from typing import Any
@@ -94,7 +95,17 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 """
 
 
-@click.command("compare", cls=Command, help=HELP, epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
+class _Compare(Command):
+    """The command; two stores are an error that names the command for them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        if len(args) == 2 and all(map(os.path.isdir, args)):
+            raise CallError(f"only one FILE; to compare two stores: pressmark store compare {shlex.join(args)}")
+        return super().parse_args(ctx, args)
+
+
+@click.command("compare", cls=_Compare, help=HELP, epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
 @click.argument("file", metavar="FILE", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--layout",

@@ -17,6 +17,7 @@ from pressmark.fs.durable import flush_directory, flush_trees
 from pressmark.fs.file_errors import message_of
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.option_names import option
 from pressmark.stores.exceptions import is_unsafe_name, object_errors
 
 __all__ = ["RecordedDigest", "StoredObject", "is_same_version", "status_of"]
@@ -262,7 +263,8 @@ class StoredObject:
 
     def _unverified(self, kind: str, what: str) -> DamagedObjectError:
         self.confirm()  # content and digests of two versions differ
-        advice = 'list all problems with "pressmark store check --digests", or read without verification'
+        how = f"read without verification ({option('verify', False)})"
+        advice = f'list all problems with "pressmark store check --digests", or {how}'
         return DamagedObjectError(self._store, self.id, kind, f"{what}; {advice}")
 
     def _open(self, name: str) -> BinaryIO:

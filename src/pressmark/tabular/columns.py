@@ -64,7 +64,10 @@ def index_of(column: Column, names: list[str], file: str) -> int:
         found = next((name for name in wanted if name in names), None)
         if found is None:
             missing = quoted(wanted[0]) if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
-            raise FormatError(file, f"column {missing} not found; columns: {_listed(names)}")
+            advice = ""
+            if len(names) == 1 and {*";\t"}.intersection(names[0]):
+                advice = f"; specify the separator ({option('delimiter')})"
+            raise FormatError(file, f"column {missing} not found; columns: {_listed(names)}{advice}")
         if isinstance(column.name, str) and names.count(found) > 1:
             raise FormatError(file, f"column {quoted(found)} is not unique; use its number")
         index = names.index(found)

@@ -99,7 +99,8 @@ def test_what_is_in_the_way(files: Path) -> None:
     assert [str(one.error) for one in found] == [
         "'out/a': destination already exists, and cannot be read as a bag:"
         " bagit.txt not found; specify the base directory of a bag",
-        "'out/b': a bag with other elements in bag-info.txt exists; move it elsewhere",
+        "'out/b': a bag with other elements in bag-info.txt exists; move it elsewhere, or change them"
+        " with pressmark bag update",
     ]
     assert tree(files / "out") == before
 

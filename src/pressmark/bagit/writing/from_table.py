@@ -304,5 +304,6 @@ def _existing(path: str, elements: list[tuple[str, str]]) -> Bag | None:
             raise BagError(path, f"destination already exists, and cannot be read as a bag: {error.reason}") from None
     wanted = BagInfo(elements)
     if any(bag.info.all(label)[: len(wanted.all(label))] != wanted.all(label) for label in wanted):
-        raise BagError(path, "a bag with other elements in bag-info.txt exists; move it elsewhere")
+        advice = "move it elsewhere, or change them with pressmark bag update"
+        raise BagError(path, f"a bag with other elements in bag-info.txt exists; {advice}")
     return bag

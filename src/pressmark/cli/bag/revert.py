@@ -10,14 +10,15 @@ import click
 from pressmark.bagit import revert
 from pressmark.bagit.problems import BagReport
 from pressmark.bagit.writing.revert import LEVELS
+from pressmark.cli.bag.advice import what_instead
 from pressmark.cli.bag.options import BAG, STAGES, Listener, change_interrupted
-from pressmark.cli.common.console import Failure
+from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
 from pressmark.cli.common.options import PROGRESS, READ, THREADS, json_option
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count, format_rate
-from pressmark.errors import BagInvalidError, quoted_path
+from pressmark.errors import BagError, BagInvalidError, quoted_path
 from pressmark.reports import Problem
 
 __all__ = ["revert_command"]
@@ -124,6 +125,10 @@ def revert_command(
             )
         except BagInvalidError as error:
             failure = Failure(str(error))
+        except BagError:
+            if os.path.lexists(os.path.join(bag, b"bagit.txt")) or not (advice := what_instead(bag)):
+                raise
+            raise CallError(f"{os.fsdecode(bag)}: {advice}") from None
         if dry_run:
             for path in removed:
                 output.record({"path": path}) if as_json else output.row(path, path)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pressmark.cli.common.console import CallError
 from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     CREATED,
@@ -60,9 +61,8 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @click.option(
     "--version",
     metavar="VERSION",
-    required=True,
     callback=check_version,
-    help="The version to bring back, such as v2.",
+    help="The version to bring back, such as v2; required.",
 )
 @click.option(
     "--verify/--no-verify",
@@ -83,7 +83,7 @@ def restore_command(
     progress: bool | None,
     identifier: str,
     names: tuple[str, ...],
-    version: str,
+    version: str | None,
     verify: bool,
     claims: bool,
     single_writer: bool,
@@ -94,6 +94,8 @@ def restore_command(
     as_json: bool,
 ) -> int:
     """Bring back an earlier version of an object."""
+    if version is None:
+        raise CallError("missing option '--version'; pressmark store log lists the versions of an object")
     provenance = Provenance(message, user, user_address)
 
     def more(kind: str) -> dict[str, Any]:
