@@ -165,7 +165,7 @@ def test_states_that_are_refused(store: Path, call: Call, tmp_path: Path) -> Non
     (tmp_path / "text").write_text("some text of another program\n" * 100)
     for name, message in (
         ("text", "not the state of an audit (file is not a database); choose another file\n"),
-        ("store/state", "inside of the store"),
+        ("store/state", "inside the store"),
     ):
         done = call("store", "audit", "store", "--state", name)
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1)

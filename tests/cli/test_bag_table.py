@@ -130,7 +130,7 @@ def test_clashes(call: Call, files: Path) -> None:
     done = call("bag", "create", "--table", "items.csv", "-o", "out")
     assert (done.exit_code, done.stderr) == (
         2,
-        "pressmark: items.csv:3: an earlier row has the same name of the bag, 'A', or one that differs in case only;"
+        "pressmark: items.csv:3: an earlier row has the same name for its bag, 'A' (ignoring case);"
         " choose a column of names (--name-column)\n",
     )
     assert not (files / "out").exists()

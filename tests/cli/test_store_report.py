@@ -100,7 +100,7 @@ def test_the_state_of_an_audit(kind: str, store: Path, call: Call) -> None:
         ("store report store", "no output; specify -o FILE.html or --json"),
         (
             "store report store -o store/page.html",
-            "'store/page.html': inside of the store 'store'; choose another file",
+            "'store/page.html': inside the store 'store'; choose another file",
         ),
         ("store report store -o folder", "is a directory"),
         ("store report store -o page.txt", "'page.txt': a report is HTML; choose a name that ends in .html"),

@@ -345,7 +345,7 @@ def test_other_files(store: Store, state: Path, tmp_path: Path) -> None:
         ("folder", "not a regular file"),
         ("later", "written by another version of Pressmark; choose another file, or remove it"),
         ("none/state", "the file cannot be opened; choose a file in a directory that exists"),
-        ("store/state", "inside of the store"),
+        ("store/state", "inside the store"),
     ):
         content = (tmp_path / name).read_bytes() if (tmp_path / name).is_file() else None
         with pytest.raises(AuditError, match=message) as raised:

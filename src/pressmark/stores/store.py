@@ -85,7 +85,7 @@ class Store(ChangedStore):
             there if no object has it as its identifier. A layout finds each object without a walk, in this order;
             otherwise one walk looks for many. An object that is not found is a problem of kind ``object-missing``, or
             an error without ``problems``
-        :param match: yield only the objects with identifiers that match one of these globs, from begin to end, such as
+        :param match: yield only the objects whose whole identifier matches one of these globs, such as
             ``ark:/13030/*``. An object whose identifier cannot be read is yielded, too
         :param threads: number of threads that read directories; :data:`None` for one per core
         :param ignore: globs of names to ignore, such as ``.DS_Store``

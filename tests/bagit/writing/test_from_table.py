@@ -115,7 +115,7 @@ CLASHES = [
 @pytest.mark.parametrize(("lines", "how"), CLASHES)
 def test_names_that_clash(files: Path, lines: list[str], how: dict[str, str]) -> None:
     """Two rows with one name of a bag are an error before anything is created."""
-    with pytest.raises(TableError, match="an earlier row has the same name of the bag") as caught:
+    with pytest.raises(TableError, match="an earlier row has the same name for its bag") as caught:
         create_from_table(write(*lines), "out", **how)  # type: ignore[arg-type]
     assert caught.value.line == len(lines)
     assert not Path("out").exists()

@@ -289,9 +289,9 @@ def test_where_a_page_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     (tmp_path / "state").write_text("state")
     for name, reason in (
-        ("store/page.html", "inside of the store"),
-        ("store/pairtree_root/page.html", "inside of the store"),
-        ("link/page.html", "inside of the store"),
+        ("store/page.html", "inside the store"),
+        ("store/pairtree_root/page.html", "inside the store"),
+        ("link/page.html", "inside the store"),
         ("nowhere/page.html", "parent directory not found"),
         ("folder.html", "is a directory"),
         ("page.pdf", "a report is HTML; choose a name that ends in .html"),

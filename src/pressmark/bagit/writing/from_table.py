@@ -98,7 +98,7 @@ def create_from_table(
     read: str = "parallel",
     progress: Progress | None = None,
 ) -> Iterator[TableBag]:
-    """Create a bag of each row of a table; yield the result of each row, in order.
+    """Create a bag for each row of a table; yield the result of each row, in order.
 
     A row that fails does not affect the others. A bag that an earlier call has created is not created again, so the
     same call continues an interrupted one.
@@ -209,7 +209,7 @@ def _check_names(rows: Iterator[_Task | TableBag], table: str) -> int:
             count += 1
             name = os.path.basename(row.path)
             if not seen.add(folded(os.fsencode(name))):
-                what = f"an earlier row has the same name of the bag, {quoted(name)}, or one that differs in case only"
+                what = f"an earlier row has the same name for its bag, {quoted(name)} (ignoring case)"
                 raise FormatError(table, f"{what}; choose a column of names ({option('name_column')})", row.number)
     return count
 

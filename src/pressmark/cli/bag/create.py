@@ -189,7 +189,7 @@ def check_delimiter(context: click.Context, _parameter: click.Parameter, delimit
     "--table",
     metavar="TABLE",
     type=click.Path(readable=False, dir_okay=False),
-    help="With -o, instead of SOURCE: create a bag of each row of the file TABLE (CSV, TSV, JSON lines or Parquet) in"
+    help="With -o, instead of SOURCE: create a bag for each row of the file TABLE (CSV, TSV, JSON lines or Parquet) in"
     " the directory DESTINATION. A column has the paths of the sources; the others are elements of bag-info.txt.",
 )
 @click.option("--column", metavar="NAME", help="The column of TABLE with the paths. Default: path.")

@@ -1,4 +1,4 @@
-"""``pressmark bag create --table``: a bag of each row of a table."""
+"""``pressmark bag create --table``: a bag for each row of a table."""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ Examples:
   pressmark bag revert bag -o bag.sha512
   pressmark bag revert bag --dry-run
 
-BAG is verified, its payload moves to its place, and the tag files are removed. They contain the only checksums of the
-payload, and its metadata: with -o, the checksums are kept in a file that "pressmark verify" reads. A bag that is not
-valid, or that has other tag files than those of BagIt, is refused.
+BAG is verified, the files in BAG/data move to BAG, and the tag files are removed. They contain the only checksums of
+the payload, and its metadata: with -o, the checksums are kept in a file that "pressmark verify" reads. A bag that is
+not valid, or that has other tag files than those of BagIt, is refused.
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message; --json
 prints JSON instead. With --dry-run, each tag file that would be removed is a line, too.
@@ -62,8 +62,8 @@ Exit status: 0 success, 1 the bag is not valid, or reading or writing failed, 2 
     "sums",
     metavar="SUMS",
     type=click.Path(path_type=bytes),
-    help='Write the checksums of the payload to the file SUMS first, as "pressmark hash BAG" does afterwards. SUMS is'
-    " replaced.",
+    help='Write the checksums of the payload to the file SUMS first, as "pressmark hash BAG" does afterwards. An'
+    " existing file is overwritten.",
 )
 @click.option(
     "--level",

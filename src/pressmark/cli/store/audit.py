@@ -35,8 +35,8 @@ Examples:
   pressmark store audit books --state books.audit --for 6h
   pressmark store audit root --state root.audit --older-than 90d --max-bytes 2T
 
-The file of --state records the results, so that the same command continues with the other objects, such as every night.
-When all are verified, it begins a new round.
+The file of --state records the results, so that the same command, run every night for example, continues with the
+other objects. When all are verified, it begins a new round.
 """
 
 DETAILS = """\
@@ -98,14 +98,13 @@ PAGE_OPTIONS = "--kind --identifiers --ignore --null --crlf --endpoint --s3-prof
     "--older-than",
     metavar="AGE",
     type=Duration(),
-    help="Verify objects not verified for this time, such as 90d (default: not verified in this round).",
+    help="Verify objects not verified for this time, such as 90d; m means minutes (default: not verified in this"
+    " round).",
 )
 @click.option("--for", "seconds", metavar="TIME", type=Duration(), help="End after this time, such as 6h.")
-@click.option(
-    "--max-bytes", metavar="SIZE", type=ByteSize(), help="End when so much content has been read, such as 2T."
-)
+@click.option("--max-bytes", metavar="SIZE", type=ByteSize(), help="End after reading this much content, such as 2T.")
 @click.option("--max-objects", metavar="N", type=WholeNumber(min=0), help="Verify at most N objects.")
-@selection_options("Verify, if due,")
+@selection_options("If they are due, verify only")
 @null_option("Items of the list of --from end with NUL instead of a line feed.")
 @digests_option(
     "How files are verified: read them (the default); or use the digests that the server of object storage has stored,"

@@ -40,8 +40,7 @@ def selection_options(verb: str) -> Callable[[Function], Function]:
                 metavar="GLOB",
                 multiple=True,
                 callback=_check_match,
-                help=f"{verb} the objects whose identifiers match GLOB from begin to end, such as 'ark:/13030/*';"
-                " repeatable.",
+                help=f"{verb} the objects whose whole identifier matches GLOB, such as 'ark:/13030/*'; repeatable.",
             ),
             CRLF,
             click.option(

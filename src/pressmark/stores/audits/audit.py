@@ -133,7 +133,7 @@ def audit(
     refuse_both(ids, match)
     root = name_in_state(store)
     if not is_address(root) and is_inside(state, root):
-        raise AuditError(os.fsencode(state), f"inside of the store {quoted_path(root)}; choose another file")
+        raise AuditError(os.fsencode(state), f"inside the store {quoted_path(root)}; choose another file")
     with ExitStack() as stack:
         make_check = _check(store, digests, stack)
         known = stack.enter_context(AuditState(state, root, store.kind))

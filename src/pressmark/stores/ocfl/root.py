@@ -237,7 +237,7 @@ class OcflRoot(StorageRoot):
         interrupted run is continued by the next one. Nothing is changed before the iteration begins.
 
         :param ids: as for :meth:`objects`, like ``match``, ``ignore`` and ``problems``
-        :param to: OCFL version, such as ``1.1``. The root declares it first, also if only some objects are selected
+        :param to: OCFL version, such as ``1.1``. The root declares it first, even if only some objects are selected
         :param algorithm: digest algorithm: ``sha512`` or ``sha256``. All content of an object is read once and compared
             with its digests; an object with damaged or lost content is not changed
         :param dry_run: change nothing; the records of objects that would be changed do not have ``exists_same``

@@ -60,7 +60,7 @@ def check_store_page(
     """
     target = os.fspath(path)
     if not is_address(store) and is_inside(target, store):
-        raise ReportError(target, f"inside of the store {quoted_path(store)}; choose another file")
+        raise ReportError(target, f"inside the store {quoted_path(store)}; choose another file")
     check_page(target, _NEEDS, state)
 
 

@@ -42,11 +42,12 @@ Its files become a new version. With PATHs, only these files and directories bec
 
 EPILOG = """\
 No content is copied: the new version refers to the content that the object stores. All versions are kept, also those
-after VERSION. A directory becomes exactly as it was: files that it has now and did not have then are not in the new
-version. If nothing changes, no version is created. The output is the same as for "pressmark store put".
+after VERSION. A directory becomes exactly as it was: files that were added later are not in the new version. If nothing
+changes, no version is created. The output is the same as for "pressmark store put".
 
 The content of files that come back is read and compared with its digest. If it is damaged or lost, the object is not
-changed. With --no-verify, it only has to exist: for content that is archived in object storage, or too large to read.
+changed. With --no-verify, the command only checks that the content exists, for example because it is archived in object
+storage, or too large to read.
 
 Exit status: 0 success, 1 the object was not changed (the reason is on standard error), 2 usage error, 130 interrupted.
 """

@@ -50,7 +50,7 @@ STORE are upgraded.
 
 DETAILS = """\
 No content is copied: the new version of an object refers to the content that the object stores. Its earlier versions
-stay as they are. The storage root declares the OCFL version first, also if only some objects are selected; objects of
+stay as they are. The storage root declares the OCFL version first, even if only some objects are selected; objects of
 an earlier OCFL version remain valid in it. With --algorithm, all content of an object is read once, and compared with
 its digests: an object with damaged or lost content is not changed. An object with a mutable HEAD is not changed. With
 --dry-run, content is not read.
