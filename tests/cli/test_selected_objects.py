@@ -99,7 +99,7 @@ def test_an_empty_line(store: Path, call: Call, tmp_path: Path) -> None:
     """The error names it by its number."""
     (tmp_path / "list").write_text("urn:a\n\nurn:b\n")
     done = call("store", "check", "store", "--from", "list")
-    assert "error: object-missing: identifier 2 of the selection is empty; remove it\n" in done.stdout
+    assert "error: object-missing: identifier 2 of the selection is empty; omit it\n" in done.stdout
     assert "2 selected objects" in done.stderr
 
 

@@ -343,7 +343,7 @@ def test_other_files(store: Store, state: Path, tmp_path: Path) -> None:
         ("sqlite", "not the state of an audit"),
         ("text", "not the state of an audit .file is not a database.; choose another file$"),
         ("folder", "not a regular file"),
-        ("later", "written by another version of Pressmark; choose another file, or remove it"),
+        ("later", "written by another version of Pressmark; choose another file, or begin a new one"),
         ("none/state", "the file cannot be opened; choose a file in a directory that exists"),
         ("store/state", "inside the store"),
     ):
@@ -359,7 +359,7 @@ def test_a_damaged_state(store: Store, state: Path) -> None:
     stores.audit(store, state)
     data = state.read_bytes()
     state.write_bytes(data[: len(data) // 2])
-    with pytest.raises(AuditError, match="choose another file, or remove it to begin a new one"):
+    with pytest.raises(AuditError, match="choose another file, or begin a new one: move this file elsewhere"):
         stores.audit(store, state)
     state.unlink()
     assert stores.audit(store, state).counts["objects"] == len(IDS)

@@ -141,7 +141,7 @@ def not_selected(identifier: str | bytes, number: int, error: IdentifierError | 
     :param number: which one it is, from 1
     """
     if not identifier:
-        return problem("object-missing", b"", f"identifier {number:,} of the selection is empty; remove it", section="")
+        return problem("object-missing", b"", f"identifier {number:,} of the selection is empty; omit it", section="")
     kind = "object-missing"
     if isinstance(error, ObjectError) and error.kind not in ("missing", "collision", "bad-name", "reserved"):
         kind = "duplicate-id" if error.kind == "duplicate-id" else "unreadable"

@@ -46,7 +46,7 @@ CREATE INDEX due ON objects (turn, verified, size);
 CREATE TABLE reported (problem TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 _COLUMNS = "number, path, inside, id, turn, verified, size, result, digest, written"
-_BEGIN_ANEW = "choose another file, or remove it to begin a new one"
+_BEGIN_ANEW = "choose another file, or begin a new one: move this file elsewhere"
 
 
 class KnownObject(NamedTuple):
