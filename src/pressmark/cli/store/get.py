@@ -29,7 +29,7 @@ from pressmark.cli.store.options import (
     open_store,
     store_options,
 )
-from pressmark.errors import BagError, IdentifierError, ObjectError, PressmarkError, quoted
+from pressmark.errors import BagError, IdentifierError, ObjectError, PressmarkError, quoted, quoted_path
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem, ProgressEvent
 from pressmark.stores import Store, StoreObject
@@ -180,8 +180,8 @@ def _get_one(
             why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"
             parent = os.path.dirname(destination.rstrip(b"/")) or b"."
             if isinstance(error, FileNotFoundError) and not os.path.isdir(parent):
-                what = f"DESTINATION is in {quoted(parent)}, which does not exist"
-                why = f"{quoted(destination)}: {what}; create it, or specify -o DIR for several objects"
+                what = f"DESTINATION is in {quoted_path(parent)}, which does not exist"
+                why = f"{quoted_path(destination)}: {what}; create it, or specify -o DIR for several objects"
             raise Failure(why) from None
         for name in files if as_json else ():
             output.record({"name": name})
@@ -199,7 +199,7 @@ def _refuse_identifier(destination: bytes, store: Store, identifier: str) -> Non
     with contextlib.suppress(IdentifierError, ObjectError):
         store.find(destination)
         what = "an identifier in the store; specify -o DIR for several objects, or another DESTINATION, such as"
-        raise CallError(f"{quoted(destination)}: {what} ./{os.fsdecode(os.path.basename(destination))}")
+        raise CallError(f"{quoted_path(destination)}: {what} {quoted_path(b'./' + os.path.basename(destination))}")
 
 
 def _refuse_inside(destination: bytes, store: Store) -> None:
