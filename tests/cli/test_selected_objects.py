@@ -141,7 +141,10 @@ def test_check_an_object(root: Path, call: Call, tmp_path: Path) -> None:
     assert call("store", "check", "object").exit_code == 0
     done = call("store", "check", "object/", "--digests")
     assert done.exit_code == 1
-    assert "error: content-mismatch: object/v1/content/f.txt: sha512 digest mismatch (E092); object 'urn:a'\n" in done.stdout
+    assert (
+        "error: content-mismatch: object/v1/content/f.txt: sha512 digest mismatch (E092); object 'urn:a'\n"
+        in done.stdout
+    )
     assert done.stderr.startswith("pressmark: object/: 1 object, 1 error, ")
     for *arguments, surplus in (
         ("urn:a", "IDENTIFIER, --from and --match"),
