@@ -572,7 +572,8 @@ def test_a_path_without_the_identifier(call: Call, tmp_path: Path) -> None:
         [stored] = (tmp_path / layout).rglob("content/one")
         stored.write_text("2")
         name = "" if layout == "0003" else "; object 'x:1'"
-        text = f"error: content-mismatch: {stored.relative_to(tmp_path / layout).as_posix()}: sha512 digest mismatch (E092){name}\n"
+        path = stored.relative_to(tmp_path / layout).as_posix()
+        text = f"error: content-mismatch: {path}: sha512 digest mismatch (E092){name}\n"
         assert text in call("store", "check", layout, "--digests").stdout
         assert text in call("store", "audit", layout, "--state", f"{layout}.audit").stdout
         ids = [one.get("id") for one in lines(call("store", "check", layout, "--digests", "--json").stdout)]
