@@ -115,7 +115,7 @@ def test_states_that_are_refused(tmp_path: Path, state: Path) -> None:
         stores.report(store, state)
     assert not state.exists()
     state.write_text("text")
-    with pytest.raises(AuditError, match="not the state of an audit .*; choose another file"):
+    with pytest.raises(AuditError, match="not the state of an audit"):
         stores.report(store, state)
     with sqlite3.connect(tmp_path / "foreign") as base:
         base.execute("CREATE TABLE t (a)")
