@@ -245,15 +245,16 @@ def _entries_of(
 
 
 def plain_entries(sources: Sequence[AnySource], target: bytes) -> list[tuple[list[SourceEntry], int, int] | None]:
-    """Return the entries, the size and the device of each source that is a plain directory, many read in one call;
-    :data:`None` for any other.
+    """Return entries, size and device of each source that is a plain directory; :data:`None` for any other.
 
-    Plain is a directory of a few regular files and directories that is not deep, and on one file system.
+    Many are read in one call. Plain: of a few regular files and directories, not deep, and on one file system.
 
     :param target: as for :func:`source_entries`
     """
     found: list[tuple[list[SourceEntry], int, int] | None] = [None] * len(sources)
     paths = {n: os.fsencode(one) for n, one in enumerate(sources) if isinstance(one, (str, bytes, os.PathLike))}
+    if not paths:
+        return found
     tops = dict(zip(paths, real_paths(paths.values()), strict=True))
     read = (
         (batch.sizes, batch.folder_inodes, tree)
