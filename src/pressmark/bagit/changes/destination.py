@@ -12,7 +12,15 @@ from pressmark.errors import BagError, quoted_path
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
 from pressmark.fs.staging import NewPath, StagingDirectory
 
-__all__ = ["checked_destination", "flush_staging", "new_path", "publish", "refuse_existing", "refuse_in_bag"]
+__all__ = [
+    "checked_destination",
+    "enclosing_bag",
+    "flush_staging",
+    "new_path",
+    "publish",
+    "refuse_existing",
+    "refuse_in_bag",
+]
 
 
 def checked_destination(path: bytes) -> bytes:
@@ -64,17 +72,25 @@ def refuse_existing(destination: bytes) -> None:
         raise BagError(destination, "destination already exists; choose another name")
 
 
+def enclosing_bag(directory: bytes) -> bytes | None:
+    """Return the bag that a directory is, or is inside of; :data:`None` without one.
+
+    :param directory: an absolute path
+    """
+    while not os.path.isfile(os.path.join(directory, b"bagit.txt")):
+        below, directory = directory, os.path.dirname(directory)
+        if directory == below:
+            return None
+    return directory
+
+
 def refuse_in_bag(directory: bytes) -> None:
     """Refuse a directory for new bags that is a bag, or is inside one: its manifests would not list them.
 
     :raises BagError: it is
     """
-    above = os.path.realpath(directory)
-    while not os.path.isfile(os.path.join(above, b"bagit.txt")):
-        below, above = above, os.path.dirname(above)
-        if above == below:
-            return
-    raise BagError(directory, f"destination is inside the bag {quoted_path(above)}; choose another destination")
+    if (bag := enclosing_bag(os.path.realpath(directory))) is not None:
+        raise BagError(directory, f"destination is inside the bag {quoted_path(bag)}; choose another destination")
 
 
 def publish(hidden: StagingDirectory, name: bytes, destination: bytes, noun: str) -> None:

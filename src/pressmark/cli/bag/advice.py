@@ -47,16 +47,16 @@ class Findings:
 
 def what_instead(path: bytes) -> str:
     """Return what to do if a directory without bagit.txt was meant to be a bag; empty if it may be a damaged one."""
-    from pressmark import stores  # most directories are bags
+    # Most directories are bags.
+    from pressmark import stores
+    from pressmark.bagit.changes.destination import enclosing_bag
 
     names = [os.fsencode(name) for name in os.listdir(path)]
     if PAYLOAD in names or any(map(is_described, names)):
         return ""
-    above = os.path.abspath(path)
-    while above != (above := os.path.dirname(above)):
-        if os.path.isfile(os.path.join(above, b"bagit.txt")):
-            bag = os.fsdecode(os.path.relpath(above))
-            return f"inside the bag {bag}; to validate it: pressmark bag validate {bag}"
+    if (above := enclosing_bag(os.path.dirname(os.path.abspath(path)))) is not None:
+        bag = os.fsdecode(os.path.relpath(above))
+        return f"inside the bag {bag}; to validate it: pressmark bag validate {bag}"
     name = os.fsdecode(path)
     try:
         kind = stores.kind_of(path)
