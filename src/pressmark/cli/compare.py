@@ -96,7 +96,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 
 
 class _Compare(Command):
-    """The command; two stores are an error that names the command for them."""
+    """Refuses two stores, and names the command that compares them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments."""

@@ -129,7 +129,7 @@ def too_long(base: bytes, relative: bytes) -> str | None:
     if len(relative) > NAME_MAX and (longest := max(map(len, relative.split(b"/")))) > NAME_MAX:
         return f"file name too long: {longest} bytes; the limit is {NAME_MAX}"
     if os.path.isabs(base) and len(base) + 1 + len(relative) < PATH_MAX:
-        return None  # os.path.abspath shortens it at most
+        return None  # os.path.abspath can only shorten it
     length = len(os.path.abspath(base)) + 1 + len(relative)
     if length >= PATH_MAX:
         return f"path too long: {length} bytes; the limit is {PATH_MAX - 1}"

@@ -247,7 +247,7 @@ def _entries_of(
 def plain_entries(sources: Sequence[AnySource], target: bytes) -> list[tuple[list[SourceEntry], int, int] | None]:
     """Return entries, size and device of each source that is a plain directory; :data:`None` for any other.
 
-    Many are read in one call. Plain: of a few regular files and directories, not deep, and on one file system.
+    Many are read in one call. Plain means a few regular files and directories, not deep, on one file system.
 
     :param target: as for :func:`source_entries`
     """

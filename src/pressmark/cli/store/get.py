@@ -193,7 +193,7 @@ def _get_one(
 
 
 def _refuse_identifier(destination: bytes, store: Store, identifier: str) -> None:
-    """Check that DESTINATION is no identifier of another object: -o may be forgotten."""
+    """Refuse a DESTINATION that is the identifier of another object, as when -o was forgotten."""
     if os.fsdecode(destination) == identifier:
         return
     with contextlib.suppress(IdentifierError, ObjectError):
