@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pressmark import bagit
+from pressmark.bagit.remote import create_in_bucket
 from pressmark.buckets import upload
 from pressmark.buckets.bucket import ANY
 from pressmark.buckets.memory import MemoryBucket
@@ -182,6 +183,37 @@ def test_a_run_that_is_continued(bucket: MemoryBucket, tmp_path: Path) -> None:
     bagit.create(files, BAG)
     assert len(left & {key for call, key in calls if call == "put"}) < 2 * REQUESTS
     assert len([key for call, key in calls if call == "head" and key not in left]) < 2 * REQUESTS
+    assert bagit.validate(BAG).ok
+
+
+def test_a_slow_file_of_a_run_that_is_continued(
+    bucket: MemoryBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that was sent is not sent again, even if a later one is found missing before it is read."""
+    folder = tmp_path / "three"
+    folder.mkdir()
+    for name in ("0", "1", "2"):
+        (folder / name).write_bytes(name.encode())
+    bagit.create(folder, BAG)
+    bucket.delete([key for key in bucket.keys if key[-7:] not in (b"/data/0", b"/data/1")])
+    is_missed = threading.Event()
+    puts: list[bytes] = []
+
+    def note(call: str, key: bytes) -> None:
+        if call == "put":
+            puts.append(key)
+            is_missed.set()
+
+    def examine(source: bytes, *arguments: Any) -> Any:
+        if source.endswith(b"/0"):
+            assert is_missed.wait(60)
+        return examined(source, *arguments)
+
+    examined = create_in_bucket.examine
+    monkeypatch.setattr(create_in_bucket, "examine", examine)
+    bucket.on_request = note
+    bagit.create(folder, BAG)
+    assert [key for key in puts if b"/data/" in key] == [b"shelf/bag/data/2"]
     assert bagit.validate(BAG).ok
 
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
+from math import inf
 from tempfile import TemporaryDirectory
 from time import monotonic
 
@@ -123,7 +124,8 @@ class _Sender:
         self._names = options.algorithms
         self._opening = OpenOptions(options.links == "follow", real=options.links != "follow")
         self._pool = pool
-        self._continues = continues
+        # The number of the first file that no interrupted run has sent, as far as known; files are sent out of order.
+        self._unsent: float = inf if continues else 0
         self._space = Space(SENDING)
 
     def send(self, payload: Sources, on_event: Listener) -> Generator[tuple[bytes, Outcome]]:
@@ -131,14 +133,16 @@ class _Sender:
         size = 0
         next_event = monotonic()
 
-        def files() -> Iterator[tuple[bytes, bytes, int]]:
+        def files() -> Iterator[tuple[int, bytes, bytes, int]]:
+            number = 0
             for path, kind, source in payload.entries():
                 if kind == "file":
                     needed = 0
                     with suppress(OSError):  # reading it reports the error
                         needed = min(os.stat(source).st_size, SENDING)
                     self._space.take(needed)
-                    yield path, source, needed
+                    yield number, path, source, needed
+                    number += 1
 
         for path, outcome in in_order(self._sent, files()):
             self.files += 1
@@ -149,8 +153,8 @@ class _Sender:
             yield path, outcome
         on_event(ProgressEvent(items=self.files, bytes=size))
 
-    def _sent(self, file: tuple[bytes, bytes, int]) -> tuple[bytes, Outcome]:
-        path, source, needed = file
+    def _sent(self, file: tuple[int, bytes, bytes, int]) -> tuple[bytes, Outcome]:
+        number, path, source, needed = file
         try:
             with self._opening.opener() as opener:
                 found = examine(source, self._opening, opener)
@@ -158,7 +162,7 @@ class _Sender:
                     return path, found
                 new = self._new(BELOW_PAYLOAD + path, found.st_size)
                 outcome = transfer(source, self._names, self._opening, opener, copy=new)
-            return path, self._published(new, outcome)
+            return path, self._published(number, new, outcome)
         except OSError as error:
             return path, not_written(self.prefix + BELOW_PAYLOAD + path, error)
         finally:
@@ -171,12 +175,12 @@ class _Sender:
             raise OSError(errno.ENAMETOOLONG, reason, key)
         return NewKey(self._bucket, key, self._pool, size)
 
-    def _published(self, new: NewKey, outcome: Outcome) -> Outcome:
+    def _published(self, number: int, new: NewKey, outcome: Outcome) -> Outcome:
         """Make a file visible after reading it, and return its outcome."""
         if outcome.digests is None:
             return outcome
         try:
-            if not self._publish(new, outcome):
+            if not self._publish(number, new, outcome):
                 what = "an interrupted run has left a file with other content; choose another prefix"
                 raise OSError(errno.EEXIST, what)
         except OSError as error:
@@ -199,17 +203,17 @@ class _Sender:
         require_written(outcome)
         if outcome.digests is None:
             raise OSError(errno.EIO, outcome.message, source)
-        if not self._publish(new, outcome):
+        if not self._publish(self.files, new, outcome):
             self._replace(new, outcome)
         self.files += 1
 
-    def _publish(self, new: NewKey, outcome: Outcome) -> bool:
+    def _publish(self, number: int, new: NewKey, outcome: Outcome) -> bool:
         """Make a file visible; return whether its key has the content, perhaps by an earlier run."""
         assert outcome.digests is not None
-        if self._continues and new.is_small:
+        if number < self._unsent and new.is_small:
             with suppress(FileNotFoundError):
                 return self._is_there(new.path, outcome)
-            self._continues = False
+            self._unsent = min(self._unsent, number)
         try:
             new.publish(outcome.digests)
             return True
