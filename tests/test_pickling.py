@@ -147,6 +147,7 @@ def stored(folder: Path) -> Iterator[Any]:
         found.versions(),
         found.diff(),
         stores.CheckStore(str(folder / "root")),
+        stores.PutObjects(str(folder / "root")),
     )
     yield from (stores.RepairStep("remove", b"a", (b"b",)), stores.report(root))
 

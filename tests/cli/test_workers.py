@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from pressmark.bagit.job import ValidateBags
 from pressmark.fixity.job import HashFiles
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.run import run_chunk
-from pressmark.stores.job import CheckStore
+from pressmark.stores.job import CheckStore, PutObjects
 from support.implementations import Implementation
 
 from .conftest import Call, Run, environment
@@ -71,6 +72,8 @@ def partial_of_threads(job: Any, work: Any, workers: int, *, processes: bool, **
             "--threads: not supported with --workers",
         ),
         (("hash", "ids.txt", "--resume"), "--resume needs --work DIR"),
+        (("store", "put", "s", "x", "ids.txt", "--workers", "2"), "workers store the objects of a list"),
+        (("store", "put", "s3://b/s", "--from", "ids.txt", "--workers", "2"), "--workers: not supported"),
         (("hash", "ids.txt", "--dask", "tcp://x:1"), "--dask: not supported with --workers"),
         (
             ("hash", "ids.txt", "--ledger", "l"),
@@ -224,6 +227,76 @@ def test_store_check(both: Both, tmp_path: Path, kind: str) -> None:
         # A change in a bag shows only in its digests.
         found = kind != "bags" or "--digests" in more
         assert both("store", "check", "store", *more).exit_code == found
+
+
+@pytest.mark.parametrize("kind", ["ocfl", "pairtree", "vitro", "bags"])
+def test_store_put(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: Implementation, kind: str
+) -> None:
+    """Objects, errors, counts and their order are those of one process."""
+    monkeypatch.setattr(jobs, "run_local", partial_of_threads)
+    monkeypatch.setattr(PutObjects.plan, "__defaults__", (2,))
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "file").write_text("content")
+    source = tmp_path / "source" / "file" if kind == "vitro" else tmp_path / "source"
+    names = [f"http://example.org/{number}" for number in range(7)]
+    lines = [f"{name}\t{source}\n" for name in names]
+    lines[3:3] = ["no source\n", f"http://example.org/missing\t{tmp_path}/missing\n"]
+    (tmp_path / "list").write_text("".join(lines))
+    how = {"ocfl": ("--layout", "0003"), "vitro": ("--namespace", "n=http://example.org/")}.get(kind, ())
+    made: list[Result] = []
+    for name, more in (("one", ()), ("two", ("--workers", "2"))):
+        call("store", "init", kind, name, *how)
+        provenance = ("--user", "A", "--user-address", "mailto:a@example.org") if kind == "ocfl" else ()
+        put = ("store", "put", name, "--from", "list", *provenance, *more)
+        made += [call(*put), call(*put, "--json"), call("store", "ls", name)]
+    for one, two in zip(made[:3], made[3:], strict=True):
+        assert two.exit_code == one.exit_code
+        assert two.stdout == one.stdout
+        # A worker knows the store by its absolute path.
+        lines = [re.sub(r"\b(one|two): |'[^']*(one|two)': ", "", done.stderr).splitlines() for done in (one, two)]
+        assert sorted(lines[0]) == sorted(lines[1])
+    assert made[0].exit_code == 1
+    assert made[0].stdout.count("\n") == 7
+
+
+def test_lines_with_one_identifier(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is stored: parts of a run have no order, and the last version would be any."""
+    monkeypatch.setattr(jobs, "run_local", partial_of_threads)
+    monkeypatch.setattr(PutObjects.plan, "__defaults__", (1,))
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "b").write_text("b")
+    (tmp_path / "list").write_text("x\ta\ny\ta\nx\tb\n")
+    call("store", "init", "ocfl", "root", "--layout", "0002")
+    done = call("store", "put", "root", "--from", "list", "--replace", "--workers", "2")
+    assert (done.exit_code, done.stdout) == (1, "x\tx\ny\ty\n")
+    assert "object 'x': listed before; list each object once, or run without workers" in done.stderr
+    assert call("store", "cat", "root", "x", "a").stdout == "a"
+
+
+def test_an_interrupted_put(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored remains, and the same command stores the others, with and without a work folder."""
+    monkeypatch.setattr(PutObjects.plan, "__defaults__", (1,))
+    (tmp_path / "a").write_text("a")
+    for more in ((), ("--work", "w")):
+        store = f"store{len(more)}"
+        call("store", "init", "pairtree", store)
+        (tmp_path / "list").write_text("x\ta\ny\ta\n")
+        put = ("store", "put", store, "--from", "list", "--workers", "2", *more)
+        with monkeypatch.context() as patched:
+            patched.setattr(jobs, "run_local", interrupted)
+            done = call(*put)
+        assert (done.exit_code, done.stdout) == (130, "")
+        if more:
+            assert "run the same command with --resume to continue" in done.stderr
+            put = (*put, "--resume")
+        else:
+            assert "stored objects remain; run the same command again to store the others" in done.stderr
+        assert call("store", "ls", store).stdout.count("\n") == 1
+        monkeypatch.setattr(jobs, "run_local", partial_of_threads)
+        done = call(*put)
+        assert (done.exit_code, done.stdout.count("\n")) == (0, 2)
+    assert not (tmp_path / "w").exists()
 
 
 def test_an_empty_store(call: Call, tmp_path: Path) -> None:

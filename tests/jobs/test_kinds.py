@@ -224,6 +224,44 @@ def test_unusable_stores(tmp_path: Path) -> None:
     assert list(stores.CheckStore(str(tmp_path / "store"), layout=config).plan(tmp_path / "work")) == []
 
 
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_put_objects(tmp_path: Path, kind: str) -> None:
+    """The chunks together store what one call stores; a chunk that runs once more finds its objects."""
+    (tmp_path / "file").write_text("content")
+    (tmp_path / "other").write_text("other content")
+    names = [f"http://example.org/{number}" for number in range(10)]
+    pairs = [(name, tmp_path / "file") for name in names]
+    layout = "0003" if kind == "ocfl" else None
+    user = {"user": {"name": "A", "address": "mailto:a@example.org"}} if kind == "ocfl" else {}
+    one, two = (stores.create(kind, tmp_path / name, layout) for name in ("one", "two"))
+    alone = [result.record for result in type(one)(one.root, **user).put_all(pairs)]
+    job = stores.PutObjects(two.root, options=user)
+    more = [
+        (names[0].encode(), tmp_path / "other"),
+        ValueError("list:12: no source"),
+        (f"{names[0]}/more", tmp_path / "gone"),
+    ]
+    work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work", [*pairs, *more], size=3))
+    assert len(list(work.chunks())) == 5
+    assert summary.by_status == {"stored": 10, "failed": 3}
+    results = list(job.results(work))
+    assert [found for found in results if not isinstance(found, str)] == alone
+    listed, line, gone = (found for found in results if isinstance(found, str))
+    assert listed == f"'{two.root}': object '{names[0]}': listed before; list each object once, or run without workers"
+    assert line == "list:12: no source"
+    assert "gone" in gone
+    assert [*one.objects()] == [*two.objects()]
+    again, summary = finished(tmp_path / "again", job, job.plan(tmp_path / "again", pairs, size=3))
+    assert summary.by_status == {"exists_same": 10}
+    assert [record.exists_same for record in job.results(again) if not isinstance(record, str)] == [True] * 10
+
+
+def test_put_objects_beside_the_store(tmp_path: Path) -> None:
+    store = stores.create("pairtree", tmp_path / "store")
+    with pytest.raises(JobError, match="work folder inside"):
+        stores.PutObjects(store.root).plan(tmp_path / "store" / "work", [])
+
+
 # --- all kinds ----------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +302,8 @@ def test_keys_depend_on_parameters() -> None:
         bagit.ValidateBags("oxum"),
         stores.CheckStore("/a", "ocfl"),
         stores.CheckStore("/a", "ocfl", digests=False),
+        stores.PutObjects("/a", "ocfl"),
+        stores.PutObjects("/a", "ocfl", how={"replace": True}),
     ]
     assert len({job.key for job in made}) == len(made)
     assert [pickle.loads(pickle.dumps(job)).key for job in made] == [job.key for job in made]

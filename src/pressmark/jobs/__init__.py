@@ -1,7 +1,7 @@
 """Resumable long runs in chunks: on this machine, in any executor, or on a Dask cluster.
 
-The jobs are :class:`pressmark.fixity.HashFiles`, :class:`pressmark.bagit.ValidateBags` and
-:class:`pressmark.stores.CheckStore`.
+The jobs are :class:`pressmark.fixity.HashFiles`, :class:`pressmark.bagit.ValidateBags`,
+:class:`pressmark.stores.CheckStore` and :class:`pressmark.stores.PutObjects`.
 """
 
 from __future__ import annotations

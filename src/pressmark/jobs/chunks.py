@@ -38,6 +38,8 @@ PARTS = 4
 SMALL = (4_000, 512 << 20)
 LEAST = (100, 16 << 20)
 
+# json.dumps would make an encoder for each line.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 # An id is part of file names, up to their first full stop.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -200,7 +202,7 @@ def write_listing(
     builder = ChunkBuilder(kind, name, count, nbytes, workers)
     with OutputFile(Path(folder) / name) as file:
         for one in lines:
-            line = json.dumps(one.record, separators=(",", ":")).encode() + b"\n"
+            line = _encode(one.record).encode() + b"\n"
             chunk = builder.add(len(line), one.nbytes, one.directory)
             if chunk is not None:
                 yield chunk

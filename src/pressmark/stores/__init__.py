@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pressmark.stores.comparing.object_pairs import Difference as Difference
     from pressmark.stores.comparing.store_comparison import StoreComparison as StoreComparison, compare as compare
     from pressmark.stores.ingest import Ingest as Ingest, IngestError as IngestError, IngestResult as IngestResult
-    from pressmark.stores.job import CheckStore as CheckStore
+    from pressmark.stores.job import CheckStore as CheckStore, PutObjects as PutObjects
     from pressmark.stores.objects import (
         CopyMode as CopyMode,
         ObjectSource as ObjectSource,
@@ -61,7 +61,7 @@ __all__, __getattr__, __dir__ = face(
         ".comparing.object_pairs": "Difference",
         ".comparing.store_comparison": "StoreComparison compare",
         ".ingest": "Ingest IngestError IngestResult",
-        ".job": "CheckStore",
+        ".job": "CheckStore PutObjects",
         ".repairing.mending": "mend",
         ".reporting.store_report": "ProblemCount StoreReport report",
         ".objects": "CopyMode ObjectSource Path RepairStep StoreObject",

@@ -1,17 +1,19 @@
-"""The job of checking a store in chunks of objects."""
+"""Jobs of a store: checking it in chunks of objects, and storing objects in chunks."""
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pressmark.errors import JobError
+from pressmark.errors import JobError, ObjectError
 from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.spilling import TemporaryDatabase
 from pressmark.jobs.chunks import BYTES, FILES, Chunk, ListingLine, read_listing, require_outside, write_listing
 from pressmark.jobs.receipts import Receipt, ReceiptBuilder
 from pressmark.jobs.workdir import WorkFolder, job_key
@@ -21,19 +23,53 @@ from pressmark.option_names import option
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry
-from pressmark.stores.objects import StoreObject
+from pressmark.stores.objects import SourcePath, StoreObject
 from pressmark.stores.store import Store
 from pressmark.stores.walked_store import WalkedStore
 from pressmark.threads import resolve_threads
 
-__all__ = ["CheckStore", "joined_report", "walked"]
+__all__ = ["CheckStore", "PutObjects", "joined_report", "walked"]
 
 LISTING = "objects.jsonl"
 OnProblem = Callable[[Problem], object]
 
 
 @dataclass(frozen=True)
-class CheckStore(BringsLayouts):
+class _StoreJob(BringsLayouts):
+    """A base of jobs: a store, which each worker opens.
+
+    :ivar root: the store's directory, absolute
+    :ivar kind: one of :data:`pressmark.stores.KINDS`; empty to detect it
+    :ivar layout: an OCFL ``config.json`` mapping, if the store does not declare a layout
+    :ivar options: arguments for opening the store
+    """
+
+    root: str
+    kind: str = ""
+    layout: Mapping[str, object] | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", os.path.abspath(self.root))
+        if not self.kind:
+            object.__setattr__(self, "kind", registry.kind_of(self.root))
+
+    def roots(self) -> tuple[str, ...]:
+        """Return the directories that every worker must see."""
+        return (self.root,)
+
+    def open(self) -> Store:
+        """Open the store.
+
+        :raises StoreError: not a store, or not readable
+        """
+        layout = {} if self.layout is None else {"layout": layout_from_config(self.layout)}
+        store: Store = registry.store_class(self.kind)(self.root, **layout, **self.options)
+        return store
+
+
+@dataclass(frozen=True)
+class CheckStore(_StoreJob):
     """The check of a store: each chunk writes the problems of its objects, one per line.
 
     The plan walks the directories; problems outside of objects are part of the output. The chunks open inventories,
@@ -42,23 +78,14 @@ class CheckStore(BringsLayouts):
 
     :ivar root: the store's directory, absolute
     :ivar kind: one of :data:`pressmark.stores.KINDS`; empty to detect it
-    :ivar digests: verify the content, if the store contains digests
     :ivar layout: an OCFL ``config.json`` mapping, if the store does not declare a layout
     :ivar options: arguments for opening the store
+    :ivar digests: verify the content, if the store contains digests
     :ivar ignore: globs of names to ignore
     """
 
-    root: str
-    kind: str = ""
     digests: bool = True
-    layout: Mapping[str, object] | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "root", os.path.abspath(self.root))
-        if not self.kind:
-            object.__setattr__(self, "kind", registry.kind_of(self.root))
 
     def parameters(self) -> dict[str, object]:
         """Return the parameters that determine the output, as JSON values."""
@@ -73,10 +100,6 @@ class CheckStore(BringsLayouts):
         """The key of the job: see :func:`~pressmark.jobs.workdir.job_key`."""
         return job_key("check-store", self.parameters())
 
-    def roots(self) -> tuple[str, ...]:
-        """Return the directories that every worker must see."""
-        return (self.root,)
-
     def plan(self, folder: str | os.PathLike[str], objects: int = FILES) -> Iterator[Chunk]:
         """Walk the store, and yield chunks of its objects.
 
@@ -86,17 +109,12 @@ class CheckStore(BringsLayouts):
         :raises JobError: the objects cannot be checked one by one, or the work folder is inside the store
         """
         require_outside(folder, self.root)
-        store = self._open()
+        store = self.open()
         if store.kind == "ocfl" and store.layout is None:
             # Duplicate identifiers would not be detected.
             what = f"unknown layout; specify one ({option('layout')}), or check the store without workers"
             raise JobError(self.root, what)
         return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES, resolve_threads(None))
-
-    def _open(self) -> Store:
-        layout = {} if self.layout is None else {"layout": layout_from_config(self.layout)}
-        store: Store = registry.store_class(self.kind)(self.root, **layout, **self.options)
-        return store
 
     def _listed(self, store: Store) -> Iterator[ListingLine]:
         for found in walked(store, self.ignore):
@@ -117,7 +135,7 @@ class CheckStore(BringsLayouts):
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Check the objects of a chunk."""
         name = f"{chunk.id}.jsonl"
-        store = self._open()
+        store = self.open()
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
 
             def report_problem(found: Problem) -> None:
@@ -300,3 +318,106 @@ def _record_result(receipt: ReceiptBuilder, path: str, problems: Iterable[Proble
         return
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     receipt.fail("wrong", path=path, message=f"{wrong[0].kind}: {wrong[0].message}{more}")
+
+
+# --- storing many objects ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PutObjects(_StoreJob):
+    """Storing many objects: each chunk stores some, and writes the record or the error of each, one per line.
+
+    Objects are stored one by one: a run that was interrupted has stored some, and the next run of the same chunks finds
+    them. Statuses count objects: ``stored``, ``exists_same``, and ``failed``.
+
+    :ivar root: the store's directory, absolute
+    :ivar kind: one of :data:`pressmark.stores.KINDS`; empty to detect it
+    :ivar layout: an OCFL ``config.json`` mapping, if the store does not declare a layout
+    :ivar options: arguments for opening the store, such as ``user`` and ``message``
+    :ivar how: arguments of :meth:`pressmark.stores.Store.put_all`; by default, an object that the store contains with
+        the same files is no failure
+    """
+
+    how: Mapping[str, object] = field(default_factory=lambda: {"compare": True})
+
+    def parameters(self) -> dict[str, object]:
+        """Return the parameters that determine the output, as JSON values."""
+        return asdict(self)
+
+    @property
+    def key(self) -> str:
+        """The key of the job: see :func:`~pressmark.jobs.workdir.job_key`."""
+        return job_key("put-objects", self.parameters())
+
+    def plan(
+        self,
+        folder: str | os.PathLike[str],
+        objects: Iterable[tuple[str | bytes, SourcePath] | Exception],
+        size: int = FILES,
+    ) -> Iterator[Chunk]:
+        """Read the objects, and yield chunks of them.
+
+        Of several objects with one identifier the first is stored, because the chunks run in any order.
+
+        :param folder: the work folder for the listing
+        :param objects: pairs of identifier and the path of a file or directory; an error stands for an object that
+            cannot be stored
+        :param size: number of objects in a chunk
+        :raises JobError: the work folder is inside the store
+        """
+        require_outside(folder, self.root)
+        return write_listing(folder, LISTING, "objects", self._listed(objects), size, workers=resolve_threads(None))
+
+    def _listed(self, objects: Iterable[tuple[str | bytes, SourcePath] | Exception]) -> Iterator[ListingLine]:
+        with TemporaryDatabase("CREATE TABLE names (name BLOB PRIMARY KEY) WITHOUT ROWID;") as seen:
+            for found in objects:
+                if isinstance(found, Exception):
+                    yield ListingLine({"id": None, "error": str(found)}, 0, None)
+                    continue
+                name = encode_fs(found[0])
+                record = {"id": decode_fs(name)}
+                try:
+                    seen.execute("INSERT INTO names VALUES (?)", (name,))
+                    # The workers may have another current directory.
+                    record["source"] = os.path.abspath(os.fsdecode(found[1]))
+                except sqlite3.IntegrityError:
+                    what = "listed before; list each object once, or run without workers"
+                    record["error"] = str(ObjectError(self.root, found[0], "exists", what))
+                yield ListingLine(record, 0, name)
+
+    def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
+        """Store the objects of a chunk."""
+        name = f"{chunk.id}.jsonl"
+        store = self.open()
+        with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
+
+            def write(record: Mapping[str, object], status: str) -> None:
+                if status == "failed":
+                    receipt.fail(status, **record)
+                else:
+                    receipt.count(status)
+                output.write(json.dumps(record).encode() + b"\n")
+                work.report(chunk.id, receipt.by_status.total(), 0)
+
+            def objects() -> Iterator[tuple[bytes, str]]:
+                for record in read_listing(work, chunk):
+                    if "error" in record:
+                        write(record, "failed")
+                    else:
+                        yield encode_fs(record["id"]), record["source"]
+
+            for result in store.put_all(objects(), **self.how):  # type: ignore[arg-type]
+                found = result.record
+                if found is None:
+                    write({"id": decode_fs(encode_fs(result.id)), "error": str(result.error)}, "failed")
+                else:
+                    write(found.record(), "exists_same" if found.exists_same else "stored")
+        return receipt.build(self.key, output, name)
+
+    def results(self, work: WorkFolder) -> Iterator[StoreObject | str]:
+        """Yield the record of each object of a run, or the message of its error, in the order of the chunks."""
+        for receipt in work.receipts():
+            assert receipt.output is not None
+            with open_regular(work.output_path(receipt.output)) as lines:
+                for record in map(json.loads, lines):
+                    yield record["error"] if "error" in record else StoreObject.from_record(record)

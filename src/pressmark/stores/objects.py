@@ -93,6 +93,11 @@ class StoreObject(NamedTuple):
         """Return the object with more problems."""
         return self._replace(problems=(*self.problems, *problems)) if problems else self
 
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> StoreObject:
+        """Return the object of a JSON object: the inverse of :meth:`record`."""
+        return cls(**{**record, "problems": tuple(map(Problem.from_record, record["problems"]))})
+
     def record(self) -> dict[str, object]:
         """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
         :data:`None`, and ``exists_same`` if it is false.

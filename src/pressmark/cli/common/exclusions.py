@@ -135,7 +135,9 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "store ls": (*_SELECTION,),
     "store put": (
+        *_BY_WORKERS,
         Requires("--crlf", "--from"),
+        Excludes(_WORKERS, "IDENTIFIER", "workers store the objects of a list"),
         Excludes("--from", "--created", "the objects of a list have the time when they are stored"),
     ),
     "store repair": (Requires("IDENTIFIER", "--from", "omit it to repair the whole store"),),

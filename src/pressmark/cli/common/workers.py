@@ -81,13 +81,22 @@ class Workers:
         """Whether the workers are those of a Dask cluster."""
         return self._dask is not None
 
-    def run(self, job: Job, plan: Plan, inputs: Sequence[str], output: str | None, reporter: Reporter) -> WorkFolder:
+    def run(
+        self,
+        job: Job,
+        plan: Plan,
+        inputs: Sequence[str],
+        output: str | None,
+        reporter: Reporter,
+        kept: str = "nothing was kept; use --work DIR to make a run resumable",
+    ) -> WorkFolder:
         """Run a job, and return its work folder.
 
         :param plan: returns the chunks, given the path of the work folder
         :param inputs: the input arguments of the command; a run is resumed only with the same
         :param output: ``--output``
         :param reporter: receives the progress of the chunks that are complete
+        :param kept: what is left of a run that has ended early and has no work folder of its own, and what to do
         :raises CallError: the run cannot start
         :raises Failure: parts of it failed
         :raises Interrupted: the run was interrupted
@@ -97,7 +106,7 @@ class Workers:
         if folder is None:
             temporary = self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="pressmark-"))
             folder = os.path.join(temporary, "work")
-            again = "nothing was kept; use --work DIR to make a run resumable"
+            again = kept
         work = None
         try:
             with dask_cluster(self._dask) as client:

@@ -16,7 +16,7 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.listed import Selection, selection_options
-from pressmark.cli.store.options import JSON, STORE, layout_of, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, job_arguments, open_store, store_options
 from pressmark.reports import Report
 from pressmark.stores.registry import is_object
 
@@ -148,18 +148,8 @@ def check_command(
         if workers is not None:
             from pressmark.stores.job import CheckStore, joined_report  # few commands have workers
 
-            chosen = layout_of(layout)
-            job = CheckStore(
-                os.fsdecode(path),
-                kind=store.kind,
-                digests=bool(digests),
-                layout=None if chosen is None else chosen.config(),
-                options={
-                    **({} if identifiers is None else {"identifiers": identifiers}),
-                    **({"undeclared": True} if kind == "ocfl" else {}),
-                },
-                ignore=ignore,
-            )
+            opened = job_arguments(path, kind, layout, identifiers, undeclared=True)
+            job = CheckStore(**opened, digests=bool(digests), ignore=ignore)
             report = joined_report(job, workers.run(job, job.plan, [], None, output.reporter), output.problem)
         else:
             # Only a store in object storage has digests from elsewhere.

@@ -21,7 +21,7 @@ from pressmark.reports import Problem
 from pressmark.stores import Store, StoreObject
 from pressmark.tabular.formats import Crlf, ListStream
 
-__all__ = ["Selection", "listed_identifiers", "selection_options", "store_listed"]
+__all__ = ["Selection", "listed_identifiers", "listed_objects", "selection_options", "store_listed"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _Line = tuple[int, bytes, bytes | None]
@@ -130,13 +130,11 @@ def store_listed(
     """
 
     def objects(source: ListStream) -> Iterator[tuple[bytes, str] | None]:
-        for pairs in _blocks(source, null):
-            for number, identifier, found in pairs:
-                if found:
-                    yield identifier, os.fsdecode(found)
-                else:
-                    report(Failure(f"{source.name}:{number}: expected identifier, TAB and source"))
-            yield None  # nothing waits while the command waits for input
+        for found in listed_objects(source, null):
+            if isinstance(found, Failure):
+                report(found)
+            else:
+                yield found
 
     with open_lines(path, null, crlf) as source, contextlib.closing(store.put_all(objects(source), **how)) as results:
         for result in results:
@@ -144,6 +142,19 @@ def store_listed(
             assert found is not None
             if result.error is None or result.error.kind != "interrupted":  # the command says so once
                 report(found)
+
+
+def listed_objects(source: ListStream, null: bool) -> Iterator[tuple[bytes, str] | Failure | None]:
+    """Yield identifier and source of each line of a list, or what is wrong with it; :data:`None` after what is read at
+    once: nothing waits while the command waits for input.
+    """
+    for pairs in _blocks(source, null):
+        for number, identifier, found in pairs:
+            if found:
+                yield identifier, os.fsdecode(found)
+            else:
+                yield Failure(f"{source.name}:{number}: expected identifier, TAB and source")
+        yield None
 
 
 def _blocks(source: ListStream, null: bool) -> Iterator[Iterator[_Line]]:

@@ -45,6 +45,7 @@ __all__ = [
     "content_class_option",
     "creation_date",
     "find_object",
+    "job_arguments",
     "layout_of",
     "missing_provenance",
     "mutable_head_text",
@@ -139,7 +140,14 @@ def layout_of(text: str | None) -> Layout | None:
     return layout_option(text)
 
 
-def open_store(
+def open_store(path: bytes, *call: Any, **how: Any) -> Store:
+    """Open the store of a call; the parameters are those of :func:`opening`."""
+    kind, options = opening(path, *call, **how)
+    store: Store = store_class(kind)(path, **options)
+    return store
+
+
+def opening(
     path: bytes,
     kind: str | None,
     layout: str | None,
@@ -149,8 +157,8 @@ def open_store(
     undeclared: bool = False,
     keyword: str | None = "kind",
     more: Callable[[str], Mapping[str, Any]] = lambda _kind: {},
-) -> Store:
-    """Open the store of a call.
+) -> tuple[str, dict[str, Any]]:
+    """Return the kind of the store of a call, and the options for opening it.
 
     :param ignore: globs of names that commands on a single object ignore
     :param undeclared: open an OCFL storage root without its declaration, if ``kind`` is given
@@ -172,8 +180,15 @@ def open_store(
         options["ignore"] = ignore
     if kind == "ocfl" and undeclared:
         options["undeclared"] = True
-    store: Store = store_class(found)(path, **options)
-    return store
+    return found, options
+
+
+def job_arguments(path: bytes, *call: Any, **how: Any) -> dict[str, Any]:
+    """Return the arguments of a job for the store of a call; the parameters are those of :func:`opening`."""
+    kind, options = opening(path, *call, **how)
+    layout = options.pop("layout", None)
+    config = None if layout is None else layout.config()
+    return {"root": os.fsdecode(path), "kind": kind, "layout": config, "options": options}
 
 
 def ocfl_root(store: Store, what: str, instead: str) -> OcflRoot:

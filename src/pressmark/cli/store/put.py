@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.cli.common.console import CallError
+from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import refuse_missing
-from pressmark.cli.common.options import CRLF, ONE_FILE_SYSTEM, exclude_options, globs_to_exclude, null_option
+from pressmark.cli.common.options import (
+    CRLF,
+    ONE_FILE_SYSTEM,
+    exclude_options,
+    globs_to_exclude,
+    job_options,
+    null_option,
+)
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
@@ -27,6 +34,7 @@ from pressmark.cli.store.options import (
     changes_text,
     content_class_option,
     creation_date,
+    job_arguments,
     missing_provenance,
     open_store,
     provenance_options,
@@ -40,6 +48,9 @@ from pressmark.reports import ProgressEvent
 from pressmark.stores import ObjectSource, Store, StoreObject
 
 if TYPE_CHECKING:
+    from pressmark.cli.common.progress import Reporter
+    from pressmark.cli.common.workers import Workers
+    from pressmark.jobs.chunks import Chunk
     from pressmark.tabular.formats import Crlf
 
 __all__ = ["Report", "one_object", "put_command", "store_objects"]
@@ -75,6 +86,9 @@ An object that STORE already contains with the same files is read, compared and 
 is no failure: after an interrupt, run the same command again. An object with other files is not changed, unless
 --replace is given. With --replace, an OCFL object keeps its versions, and the command reports the number of files that
 were added, removed, renamed and changed; if nothing changes, no version is created.
+
+--workers stores the objects of a list in several processes, and lists them, in the order of FILE, when all are stored.
+Of several lines with one identifier, the first is stored, and the others fail. --work makes the run resumable.
 
 --exclude: GLOB matches the names of files and directories below SOURCE, not paths, and is case-sensitive. A directory
 is left out with everything in it. Each one is a warning.
@@ -113,6 +127,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 @CREATED
 @JSON
 @store_options
+@job_options
 def put_command(
     path: bytes,
     kind: str | None,
@@ -139,6 +154,7 @@ def put_command(
     user_address: str | None,
     created: str | None,
     as_json: bool,
+    workers: Workers | None,
 ) -> int:
     """Store objects."""
     if (identifier is None) == (listed is None):
@@ -156,7 +172,7 @@ def put_command(
         return provenance.options(kind) | chosen
 
     store = open_store(path, kind, layout, identifiers, ignore, more=more)
-    count = None
+    count = by_workers = None
     if listed is None:
         source = _source(sources)
         how |= creation_date(created, store.kind)
@@ -171,9 +187,34 @@ def put_command(
 
         run = partial(store_listed, store, listed, null, crlf, **how)
         count = count_lines(listed, null, crlf)
+        if workers is not None:
+            opened = job_arguments(path, kind, layout, identifiers, ignore, more=more)
+            by_workers = partial(_stored_by_workers, workers, {**opened, "how": how}, listed, null, crlf)
     is_counted = listed is not None
     shown: dict[str, Any] = {"as_json": as_json, "null": null, "progress": progress}
-    return store_objects(path, store, run, **shown, is_counted=is_counted, count=count)
+    return store_objects(path, store, run, **shown, is_counted=is_counted, count=count, by_workers=by_workers)
+
+
+def _stored_by_workers(
+    workers: Workers, job: Mapping[str, Any], listed: str, null: bool, crlf: Crlf | None, reporter: Reporter
+) -> Iterator[StoreObject | Exception]:
+    """Store the objects of a list, and yield the record or the error of each once all are stored.
+
+    :param job: the arguments of :class:`~pressmark.stores.PutObjects`
+    """
+    from pressmark.cli.common.item_lists import open_lines
+    from pressmark.cli.store.listed import listed_objects
+    from pressmark.stores.job import PutObjects
+
+    put = PutObjects(**job)
+
+    def plan(folder: str) -> Iterator[Chunk]:
+        with open_lines(listed, null, crlf) as source:
+            yield from put.plan(folder, filter(None, listed_objects(source, null)))
+
+    kept = "stored objects remain; run the same command again to store the others"
+    for found in put.results(workers.run(put, plan, [listed], None, reporter, kept)):
+        yield Failure(found) if isinstance(found, str) else found
 
 
 def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object]:
@@ -201,6 +242,7 @@ def store_objects(
     is_counted: bool = False,
     count: Callable[[], Iterable[int]] | None = None,
     restored: str = "",
+    by_workers: Callable[[Reporter], Iterable[StoreObject | Exception]] | None = None,
 ) -> int:
     """Store objects, report each, and return the exit status.
 
@@ -209,6 +251,8 @@ def store_objects(
     :param is_counted: end with the number of objects
     :param count: yields the number of objects in each part of a list, for the progress
     :param restored: what of an object comes back: a version, or files of one
+    :param by_workers: does this instead of ``run``: stores the objects, with their progress, and yields the records and
+        errors
     """
     stored = same = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
@@ -221,12 +265,16 @@ def store_objects(
     how: dict[str, Any] = {"as_json": as_json, "null": null, "count": count}
     with Output(progress, "object", go_on=True, interrupted=interrupted, **how) as output:
 
+        def note() -> None:
+            if by_workers is None:
+                output.reporter.on_event(ProgressEvent(items=stored + same + failed, failed=failed))
+
         def report(record: StoreObject | Exception) -> None:
             nonlocal stored, same, failed, warned, recorded, changed
             if isinstance(record, Exception):
                 failed += 1
                 output.reporter.fail(str(record))
-                output.reporter.on_event(ProgressEvent(items=stored + same + failed, failed=failed))
+                note()
                 return
             stored += not record.exists_same
             same += record.exists_same
@@ -238,9 +286,13 @@ def store_objects(
             for found in record.problems:
                 warned += 1
                 output.reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-            output.reporter.on_event(ProgressEvent(items=stored + same + failed, failed=failed))
+            note()
 
-        run(report)
+        if by_workers is None:
+            run(report)
+        else:
+            for found in by_workers(output.reporter):
+                report(found)
         counts = {"stored": stored, "failed": failed, "warnings": warned}
         if same:
             counts["exists_same"] = same
