@@ -1,4 +1,4 @@
-"""Run jobs in chunks with threads, processes and Dask: what a chunk costs, and hashing in chunks."""
+"""Run jobs in chunks with threads, processes and Dask: what a chunk costs, and hashing and storing in chunks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.conftest import Measure
-from pressmark import fixity, jobs
+from pressmark import fixity, jobs, stores
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import Job, job_key
@@ -44,7 +44,7 @@ def runner() -> Iterator[Callable[[str], Callable[..., Any]]]:
         @functools.cache
         def made(name: str) -> Callable[..., Any]:
             if name != "dask":
-                return lambda job, work: jobs.run_local(job, work, WORKERS, name == "threads")
+                return lambda job, work: jobs.run_local(job, work, WORKERS, processes=name == "processes")
             from distributed import LocalCluster
 
             cluster = stack.enter_context(
@@ -112,3 +112,21 @@ def test_empty_chunks(run: Run, scaled: Callable[[int], int], workers: str) -> N
 
 def test_hash(run: Run, files: Work, workers: str) -> None:
     run("hash 40 KB sha512, in chunks", workers, *files, "files")
+
+
+@pytest.mark.parametrize("kind", ["ocfl", "bags"])
+def test_put(run: Run, memory: Path, scaled: Callable[[int], int], workers: str, kind: str) -> None:
+    sources, root, count = memory / "stored in chunks", memory / f"{kind} in chunks", scaled(2000)
+    pairs = [(f"object-{number}", sources / str(number)) for number in range(count)]
+    for number, (_name, source) in enumerate(pairs):
+        source.mkdir(parents=True, exist_ok=True)
+        (source / "file").write_bytes(b"%d" % number * 2000)
+    user = {"name": "Benchmark", "address": "https://example.org/benchmark"}
+    job = stores.PutObjects(str(root), kind, options={"user": user} if kind == "ocfl" else {})
+
+    def plan(folder: Path) -> Iterator[Chunk]:
+        shutil.rmtree(root, ignore_errors=True)
+        stores.create(kind, root, "0003" if kind == "ocfl" else None)
+        return job.plan(folder, pairs, size=250)
+
+    run(f"put 8 KB, {kind}, in chunks", workers, job, plan, count, "objects")
