@@ -330,6 +330,12 @@ class PutObjects(_StoreJob):
     Objects are stored one by one: a run that was interrupted has stored some, and the next run of the same chunks finds
     them. Statuses count objects: ``stored``, ``exists_same``, and ``failed``.
 
+    ::
+
+        job = stores.PutObjects("root", options={"user": user})
+        work = jobs.WorkFolder.create("root.work", job, job.plan("root.work", items))  # pairs of identifier and path
+        print(jobs.run_local(job, work).by_status)
+
     :ivar root: the store's directory, absolute
     :ivar kind: one of :data:`pressmark.stores.KINDS`; empty to detect it
     :ivar layout: an OCFL ``config.json`` mapping, if the store does not declare a layout
