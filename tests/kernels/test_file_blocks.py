@@ -148,8 +148,9 @@ def test_results(tmp_path: Path, names: list[str]) -> None:
             times = status.st_mtime_ns, status.st_ctime_ns
             found = (path, digests, size, times[0], status.st_ino, None, "", times[1], 0)
             wanted.append(found if is_small else None)
-        assert block.results(paths) == wanted
-        assert [list(result[1]) for result in block.results(paths) if result] == [names] * block.done
+        assert block.results(paths, Outcome) == wanted
+        assert {type(result) for result in block.results(paths, Outcome) if result} == {Outcome}
+        assert [list(result[1]) for result in block.results(paths, Outcome) if result] == [names] * block.done
         assert block.left() == [(index, MOST + 1) for index, result in enumerate(wanted) if result is None]
         assert block.failed() == []
         assert block.done == count - len(block.left())
@@ -168,7 +169,7 @@ def test_lines(tmp_path: Path, names: list[str]) -> None:
     plain = [name for name in HOSTILE if not set(name) & set(b"\\\n\r")]
     paths = [os.path.join(os.fsencode(tmp_path), name) for name in plain]
     block = blocks(paths, names, MOST)
-    outcomes = [Outcome(*result) for result in block.results(paths)]
+    outcomes = block.results(paths, Outcome)
     for format in ("coreutils", "bsd") if len(names) == 1 else ("bsd",):
         assert lines(block, names, format) == manifest_lines(outcomes, format)
         for more in (tmp_path / "back\\slash", tmp_path / "new\nline", tmp_path / "return\r", tmp_path / "gone"):
@@ -205,7 +206,7 @@ def test_copies(tmp_path: Path, names: list[str]) -> None:
     assert block.failed() == []
     assert block.done == len(sizes) - len(block.left())
     left = {index for index, _size in block.left()}
-    for number, (size, result) in enumerate(zip(sizes, block.results(paths), strict=True)):
+    for number, (size, result) in enumerate(zip(sizes, block.results(paths, Outcome), strict=True)):
         copy = tmp_path / "to" / str(number)
         assert copy.exists() == (result is not None) == (number not in left)
         if result is not None:

@@ -275,7 +275,7 @@ def _listed_paths(listed: str, null: bool, crlf: Crlf | None) -> Iterator[str | 
     # Names on a disk may be any bytes.
     names = enumerate(listed_items(listed, null, crlf or ("keep" if null else None)), 1)
     empty = Outcome("", None, None, None, None, "bad-name", "the name is empty")
-    return sources(name or empty._replace(path=f"{listed}:{number}") for number, name in names)
+    return map(sources(), (name or empty._replace(path=f"{listed}:{number}") for number, name in names))
 
 
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Literal
 
 from pressmark.buckets import address
@@ -149,26 +149,30 @@ def keys_at(digests: DigestSource = "read") -> Callable[[str | bytes], KeyFile |
 
 
 def sources(
-    paths: Iterable[Path | Outcome], digests: DigestSource = "read", beneath: Directory | None = None
-) -> Iterator[str | bytes | KeyFile | Outcome]:
-    """Yield the source of each path to hash; that of an address is a key, unless the paths are beneath a directory.
+    digests: DigestSource = "read", beneath: Directory | None = None
+) -> Callable[[Path | Outcome], str | bytes | KeyFile | Outcome]:
+    """Return a function that returns the source of a path to hash, or the outcome that it is called with.
+
+    The source of an address is a key, unless the paths are beneath a directory.
 
     :param digests: as for :class:`KeyFile`; a file that is no key has no stored digest
     """
     if digests not in ("read", "stored"):
         raise ValueError(f"digests={digests!r}: expected read or stored")
     key_at = keys_at(digests)
-    for path in paths:
-        source = path if isinstance(path, str | bytes | Outcome) else os.fspath(path)
-        if isinstance(source, Outcome):
-            yield source
-        elif beneath is None and address.is_address(source):
-            yield key_at(source)
-        elif digests == "read":
-            yield source
-        else:
-            what = "not in object storage, where servers keep digests"
-            yield Outcome(os.fsdecode(source), None, None, None, None, UNVERIFIED, what)
+
+    def source(path: Path | Outcome) -> str | bytes | KeyFile | Outcome:
+        given = path if isinstance(path, str | bytes | Outcome) else os.fspath(path)
+        if isinstance(given, Outcome):
+            return given
+        if beneath is None and address.is_address(given):
+            return key_at(given)
+        if digests == "read":
+            return given
+        what = "not in object storage, where servers keep digests"
+        return Outcome(os.fsdecode(given), None, None, None, None, UNVERIFIED, what)
+
+    return source
 
 
 class KeyTree:

@@ -35,7 +35,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Fetched, FileRang
 from pressmark.fixity.scheduling import SMALL, plan
 from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
-from pressmark.fs.names import encode_all
+from pressmark.fs.names import decode_all, encode_all
 from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.threads import Cancelled, Threads, require_use, resolve_threads, started
 
@@ -61,8 +61,10 @@ Source = Path | Content | Fetched | Outcome
 Item = Source | FileRange
 Key = TypeVar("Key")
 Task = tuple[Any, Item] | tuple[Any, Item, bytes]  # key, source, and the path of its copy
+# The columns of tasks: keys, sources, and the paths of their copies if they are copied.
+Columns = Sequence[Sequence[Any]]
 # Returns the next tasks, which may be none at the moment, or None at the end; called with whether to wait for them.
-Take = Callable[[bool], list[Task] | None]
+Take = Callable[[bool], Columns | None]
 
 
 def hash_tasks(
@@ -124,12 +126,20 @@ def hash_files(
     """
     from pressmark.fixity.bucket_files import sources  # commands that are fast do not need it
 
+    source = sources(digests, beneath)
+
+    def all_sources(paths: list[Any]) -> list[Any]:
+        # Most lists have no address: finding that out for all together takes a tenth of the time.
+        if digests == "read" and set(map(type, paths)) == {str} and "s3://" not in "".join(paths):
+            return paths
+        return list(map(source, paths))
+
     run = _run(algorithms, threads, progress, links, read, ledger, beneath)
-    return _without_keys(run, ((None, path) for path in sources(paths, digests, beneath)))
+    return _outcomes(run.blocks(_taking_files(paths, all_sources)))
 
 
-def _without_keys(run: Run, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
-    with closing(run.blocks(_taking(tasks))) as blocks:
+def _outcomes(blocks: Generator[HashedFiles, None, None]) -> Generator[Outcome, None, None]:
+    with closing(blocks):
         for files in blocks:
             yield from files.outcomes()
 
@@ -149,7 +159,7 @@ def hash_blocks(
     :param progress: changed in the iterating thread
     """
     run = _run(algorithms, threads, progress, links, read, ledger, None)
-    return run.blocks(_taking((None, path) for path in paths))
+    return run.blocks(_taking_files(paths))
 
 
 def hash_ranges(
@@ -169,7 +179,7 @@ def hash_ranges(
     :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
     """
     run = _run(algorithms, threads, progress, "follow", read, None, None, descriptor, checksums)
-    return _without_keys(run, ((None, section) for section in ranges))
+    return _outcomes(run.blocks(_taking_files(ranges)))
 
 
 def _taking(tasks: Iterable[Task]) -> Take:
@@ -177,16 +187,30 @@ def _taking(tasks: Iterable[Task]) -> Take:
     given = iter(tasks)
     is_ahead = False
 
-    def take(wait: bool) -> list[Task] | None:
+    def take(wait: bool) -> Columns | None:
         nonlocal is_ahead
         if is_ahead and not wait:
-            return []
+            return ()
         taken: list[Task] = []
         for task in islice(given, BATCH):
             taken.append(task)
             if is_ahead := isinstance(task[1], Content) and task[1].is_large:
                 break
-        return taken or None
+        return list(zip(*taken, strict=True)) if taken else None
+
+    return take
+
+
+def _taking_files(files: Iterable[Any], sources: Callable[[list[Any]], list[Any]] = list) -> Take:
+    """Return a function that takes many files at a time; they have no keys.
+
+    :param sources: returns the source of each file
+    """
+    given = iter(files)
+
+    def take(wait: bool) -> Columns | None:
+        taken = list(islice(given, BATCH))
+        return ([None] * len(taken), sources(taken)) if taken else None
 
     return take
 
@@ -238,9 +262,10 @@ def _encoded(item: Item, path: str) -> Any:
 class _Batch:
     """Consecutive files of the input.
 
+    :param columns: of their tasks
+    :param is_real: whether all paths are from :func:`~pressmark.fs.beneath.real_path`
     :ivar keys: the keys of the input
     :ivar given: its files, parts of a file or outcomes
-    :ivar paths: their paths
     :ivar encoded: the paths as bytes for the kernels, or the parts of a file
     :ivar copies: the paths of their copies, or :data:`None`
     :ivar sizes: the size of each queued file, by its index
@@ -249,22 +274,22 @@ class _Batch:
     :ivar yielded: number of files that were yielded
     """
 
-    __slots__ = ("_outcomes", "block", "copies", "encoded", "given", "keys", "paths", "sizes", "unfinished", "yielded")
+    __slots__ = ("_outcomes", "_paths", "block", "copies", "encoded", "given", "keys", "sizes", "unfinished", "yielded")
 
-    def __init__(self, tasks: Iterable[Task], is_real: bool) -> None:
-        self.keys, sources, *copies = zip(*tasks, strict=True)
+    def __init__(self, columns: Columns, is_real: bool) -> None:
+        self.keys, sources, *copies = columns
         self.copies: list[bytes] | None = list(copies[0]) if copies else None
         self.given = given = list(sources)
         kinds = set(map(type, given))
+        self._paths: list[str] | None = None
         if kinds == {bytes}:
-            self.paths = list(map(os.fsdecode, cast(Any, given)))
             self.encoded: Any = given
         elif kinds == {str}:
-            self.paths = given
+            self._paths = given
             self.encoded = encode_all(given) or list(map(_encoded, given, given))
         else:
-            self.paths = list(map(_path, given))
-            self.encoded = list(map(_encoded, given, self.paths))
+            self._paths = list(map(_path, given))
+            self.encoded = list(map(_encoded, given, self._paths))
         if is_real:
             self.encoded = [path and below_root(path) for path in self.encoded]
         self.sizes: dict[int, int] = {}
@@ -273,18 +298,24 @@ class _Batch:
         self.yielded = 0
         self._outcomes: list[Outcome | None] | None = None
 
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files. Encoded ones are decoded only when they are needed: lines of manifests are bytes."""
+        if self._paths is None:
+            self._paths = decode_all(self.given)
+        return self._paths
+
     @property
     def outcomes(self) -> list[Outcome | None]:
         """The outcomes, :data:`None` for files that are not done."""
         if self._outcomes is None:
             if self.block is None:
-                self._outcomes = [None] * len(self.paths)
+                self._outcomes = [None] * len(self)
             else:
-                # Half the time of Outcome(...).
-                new = tuple.__new__
-                self._outcomes = [
-                    None if result is None else new(Outcome, result) for result in self.block.results(self.paths)
-                ]
+                self._outcomes = self.block.results(self.paths, Outcome)
         return self._outcomes
 
     def copy(self, index: int) -> bytes | None:
@@ -294,7 +325,7 @@ class _Batch:
     def end(self) -> int:
         """Return the index of the first file that is not done."""
         if not self.unfinished:
-            return len(self.paths)
+            return len(self)
         if self._outcomes is None and self.block is None:
             return self.yielded
         return self.outcomes.index(None, self.yielded)
@@ -307,7 +338,7 @@ class HashedFiles:
         self._batch = batch
         self._begin, self._end = begin, end
         # The kernel has hashed all.
-        self._whole = end - begin == len(batch.paths) and batch.block is not None and batch.block.done == end
+        self._whole = end - begin == len(batch) and batch.block is not None and batch.block.done == end
 
     def __len__(self) -> int:
         return self._end - self._begin
@@ -417,7 +448,7 @@ class Run:
                     if not taken:
                         break
                     self._submit(taken)
-                    if len(taken) == BATCH:
+                    if len(taken[0]) == BATCH:
                         self._start_workers(workers)
                 if self._jobs and not (more or workers) and self._is_little():
                     self._work(wait=False)
@@ -466,21 +497,22 @@ class Run:
 
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
-    def _submit(self, tasks: list[Task]) -> None:
+    def _submit(self, tasks: Columns) -> None:
         """Queue files in blocks, or examine each and queue those to be read."""
-        size = min(BLOCK, max(LEAST, -(-len(tasks) // self._threads)))
-        for start in range(0, len(tasks), size):
-            batch = _Batch(tasks[start : start + size], self._options.real)
+        count = len(tasks[0])
+        size = min(BLOCK, max(LEAST, -(-count // self._threads)))
+        for start in range(0, count, size):
+            batch = _Batch([column[start : start + size] for column in tasks], self._options.real)
             number = self._batches
             self._window[number] = batch
             self._batches += 1
-            self._held += len(batch.paths)
+            self._held += len(batch)
             if self._in_blocks:
                 self._jobs += 1
                 most = -1 if self._sequential else self._plan.small
                 self._engine.submit_block(-2 - number, batch.encoded, batch.copies, most)
             else:
-                self._examine(number, [(index, -1) for index in range(len(batch.paths))])
+                self._examine(number, [(index, -1) for index in range(len(batch))])
 
     def _examine(self, number: int, files: list[tuple[int, int]]) -> None:
         """Queue those of the files that are to be read, and set the outcomes of the others.

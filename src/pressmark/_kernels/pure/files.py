@@ -60,7 +60,7 @@ class FileBlock:
         """Return each file that failed."""
         return []
 
-    def results(self, paths: Sequence[str | bytes]) -> list[tuple[Any, ...] | None]:
+    def results(self, paths: list[str], kind: type[tuple[Any, ...]]) -> list[Any]:
         """Return the result of each file."""
         return [None] * self._count
 

@@ -85,10 +85,11 @@ cdef class FileBlock:
                 ))
         return found
 
-    def results(self, paths):
+    def results(self, list paths not None, type kind not None):
         """Return ``(path, digests, size, mtime_ns, inode, None, "", ctime_ns, 0)`` for each file, or :data:`None`.
 
         :param paths: the path of each file to return
+        :param kind: a named tuple with these fields
         """
         cdef int64_t index
         cdef size_t start, size
@@ -103,10 +104,11 @@ cdef class FileBlock:
             digests = {}
             for name, start, size in self.spans:
                 digests[name] = _ascii(hex + start, size)
-            found[index] = (
+            # Half the time of kind(...).
+            found[index] = _new(kind, (
                 path, digests, file.small.size, nanoseconds(file.small.mtime), file.small.inode, None, "",
                 nanoseconds(file.small.ctime), 0,
-            )
+            ))
         return found
 
     def lines(self, list tags):
@@ -152,6 +154,7 @@ cdef class FileBlock:
 
 
 cdef int _REGULAR = 0o100644
+cdef object _new = tuple.__new__
 
 
 cdef char *_put(char *out, const char *text, size_t size) noexcept:
