@@ -591,6 +591,21 @@ def test_ctrl_c_names_the_remedy(call: Call, monkeypatch: pytest.MonkeyPatch, fi
         assert result.stderr == f"pressmark: interrupted; run the same command to continue from {words[0]}.ledger\n"
 
 
+def test_only_files_of_a_walk_are_known_to_be_files(call: Call, monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
+    """A PATH or a name in a list may be a device, and is examined before it is opened."""
+    from pressmark.cli.hash import hash_blocks
+
+    walked: list[object] = []
+    monkeypatch.setattr(
+        "pressmark.cli.hash.hash_blocks",
+        lambda *args, **more: walked.append(more["walked"]) or hash_blocks(*args, **more),
+    )
+    (files / "list").write_text("files/a\n")
+    for words in (("files",), ("files", "files/a"), ("--from", "files/list")):
+        assert call("hash", *words).exit_code == 0
+    assert walked == [True, False, False]
+
+
 def test_excluded_names(call: Call, files: Path) -> None:
     """Excluded files are not in the manifest, are listed on stderr, and are not new with the same options."""
     (files / ".DS_Store").write_bytes(b"x")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def blocks(
     copies: list[bytes] | None = None,
     follow: bool = True,
     beneath: int | None = None,
+    walked: bool = False,
 ) -> Any:
     """Return the block of the files, hashed and copied by this thread."""
     from pressmark._kernels.native._digests import Engine
@@ -60,6 +62,7 @@ def blocks(
         options.flags,
         False,
         beneath,
+        walked=walked,
     )
     engine.submit_block(-2, paths, copies, most)
     assert engine.work(False) is None
@@ -125,6 +128,41 @@ def test_one_call_for_many_files(implementation: Implementation, root: Path, mon
     assert [outcome.kind for outcome in outcomes] == [None, None, "fifo", "dangling-link", "missing", "directory", None]
     others = [paths[index] for index in (2, 3, 4, 5)]
     assert examined == (paths if implementation.name == "pure" else others)
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_walked_files(root: Path, follow: bool) -> None:
+    """Files that a walk has found are opened at once; whatever is in their place by now is treated as if it had not."""
+    (root / "large").write_bytes(bytes(100))
+    (root / "null").symlink_to("/dev/null")
+    names = [*PATHS, *OTHERS, b"link", b"null", b"folder/empty", b"folder/b", b"large"]
+    paths = [name and os.path.join(os.fsencode(root), name) for name in names * 2]
+    before = os.listdir("/dev/fd")
+    walked, examined = (blocks(paths, ["md5"], 50, follow=follow, walked=walked) for walked in (True, False))
+    assert os.listdir("/dev/fd") == before
+    assert walked.results(paths, tuple) == examined.results(paths, tuple)
+    assert walked.left() == examined.left()
+    assert walked.failed() == examined.failed()
+    assert walked.done == 2 * (len(PATHS) + 1 + follow)
+
+
+def test_links_of_a_walk(root: Path) -> None:
+    """A link may lead to a device or a named pipe, which is not opened: whoever waits for a reader keeps waiting."""
+    (root / "to-fifo").symlink_to("fifo")
+    path = os.fsencode(root / "to-fifo")
+    descriptors: list[int] = []
+    writer = threading.Thread(target=lambda: descriptors.append(os.open(root / "fifo", os.O_WRONLY)))
+    writer.start()
+    writer.join(0.1)  # it waits
+    try:
+        for _ in range(100):
+            assert blocks([path, path], ["md5"], 50, walked=True).left() == [(0, -1), (1, -1)]
+        writer.join(0.1)
+        assert descriptors == []
+    finally:
+        os.close(os.open(root / "fifo", os.O_RDONLY | os.O_NONBLOCK))
+        writer.join()
+        os.close(descriptors[0])
 
 
 MOST = 20_000

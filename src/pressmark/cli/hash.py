@@ -210,6 +210,8 @@ def hash_command(
                 links="refuse" if links == "refuse" else "follow",
                 read=read,
                 ledger=journal,
+                # A PATH may be a device, and a list may contain one.
+                walked=listed is None and all(map(os.path.isdir, paths)),
             )
             for block in blocks:
                 count += len(block)

@@ -1,7 +1,8 @@
 """One file: read once, for the digests of several algorithms and a copy; failures as outcomes.
 
 The type of a file is checked before it is opened, because opening a special file has effects: a named pipe blocks, a
-tape rewinds, a watchdog restarts the machine. It is checked again when the file is open, in case it was replaced.
+tape rewinds, a watchdog restarts the machine. It is checked again when the file is open, in case it was replaced. For
+small files that a walk has found, the walk has checked it.
 
 A digest is returned only for a file that did not change: same size and modification time before and after, all bytes
 read, and for all but small files the same file under its path.

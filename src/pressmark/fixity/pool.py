@@ -153,12 +153,15 @@ def hash_blocks(
     links: str = "follow",
     read: str = "parallel",
     ledger: Ledger | None = None,
+    walked: bool = False,
 ) -> Iterator[HashedFiles]:
     """Hash files as :func:`hash_files` does, and yield them in blocks, which make lines faster than outcomes do.
 
     :param progress: changed in the iterating thread
+    :param walked: all paths are those of files and links in directories that were listed: their types are known, so
+        that the small ones are opened without examining them first
     """
-    run = _run(algorithms, threads, progress, links, read, ledger, None)
+    run = _run(algorithms, threads, progress, links, read, ledger, None, walked=walked)
     return run.blocks(_taking_files(paths))
 
 
@@ -225,6 +228,7 @@ def _run(
     beneath: Directory | None,
     source: int | None = None,
     checksums: Iterable[str] = (),
+    walked: bool = False,
 ) -> Run:
     names = (*algorithm_names(algorithms), *checksums)
     if links not in ("follow", "refuse"):
@@ -235,7 +239,7 @@ def _run(
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("ledger was created for other algorithms")
     options = OpenOptions(links == "follow", beneath)
-    return Run(names, cores, options, read == "sequential", on_event, ledger=ledger, source=source)
+    return Run(names, cores, options, read == "sequential", on_event, ledger=ledger, source=source, walked=walked)
 
 
 def _path(item: Item) -> str:
@@ -371,6 +375,7 @@ class Run:
     :param threads: number of threads
     :param sequential: read one file at a time
     :param source: descriptor of the file whose parts are hashed
+    :param walked: see :func:`hash_blocks`
     """
 
     def __init__(
@@ -383,6 +388,7 @@ class Run:
         *,
         ledger: Ledger | None = None,
         source: int | None = None,
+        walked: bool = False,
     ) -> None:
         self._names = tuple(names)
         self._source = source
@@ -416,6 +422,7 @@ class Run:
             sequential,
             beneath if isinstance(beneath, int) else None,
             source,
+            walked,
         )
         # A ledger with records is asked about each file.
         self._in_blocks = self._lanes_too and source is None and not (ledger and ledger.records)

@@ -81,6 +81,7 @@ class Engine:
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
     :param source: descriptor of a file whose parts are hashed, instead of files; unused here
+    :param walked: all paths are those of files and links in directories that were listed; unused here
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Engine:
         sequential: bool,
         beneath: int | None = None,
         source: int | None = None,
+        walked: bool = False,
     ) -> None:
         lock = threading.Lock()
         self._queued = threading.Condition(lock)

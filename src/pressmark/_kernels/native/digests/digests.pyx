@@ -201,6 +201,7 @@ cdef extern from "digests/engine.h":
         size_t digests_size
         unsigned width
         int flags
+        int walked
         int source
         int sequential
         size_t hex_size
@@ -321,6 +322,8 @@ cdef class Engine:
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
     :param source: descriptor of a file whose parts are hashed, instead of files
+    :param walked: all paths are those of files and links in directories that were listed: those in blocks are opened
+        without examining them first
     """
 
     cdef pm_engine engine
@@ -338,7 +341,7 @@ cdef class Engine:
         pm_engine_free(&self.engine)
 
     def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None,
-                 source=None):
+                 source=None, bint walked=False):
         cdef pm_engine *engine = &self.engine
         cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
         self.names = tuple(names)
@@ -350,6 +353,7 @@ cdef class Engine:
         engine.level = current_level()
         engine.flags = flags
         engine.sequential = sequential
+        engine.walked = walked
         if not names:
             width = PM_FILES_IN_LANES
         if beneath is not None:

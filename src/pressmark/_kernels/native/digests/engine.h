@@ -82,6 +82,7 @@ typedef struct {
     int flags;      /* for open() */
     int beneath;    /* descriptor of the directory that paths are confined to, or -1 */
     int resolves;   /* the operating system confines them */
+    int walked;     /* all paths are those of files and links in directories that were listed */
     int source;     /* descriptor of the file whose parts are hashed, or -1 */
     int sequential;
     size_t hex_size;  /* of all digests of a file of a block, in hex */

@@ -12,8 +12,19 @@
 /* Fits the second-level cache, and contains enough small files to fill the lanes several times. */
 #define PM_BLOCK_BUFFER ((size_t)256 << 10)
 
-/* Gets the status of a file, and reads it if it is small. Its type is checked first, since opening a device has effects. A copy
- * is written when its source is known not to have changed. */
+/* Opens a regular file that was found in its directory. Returns -1 for any other, whose status tells why. Without following a
+ * link, which may lead to a device. */
+static int pm_block_open(int directory, const char *name, int flags, struct stat *status)
+{
+    const int descriptor = openat(directory, name, flags | O_NOFOLLOW);
+    if (descriptor < 0 || (!fstat(descriptor, status) && S_ISREG(status->st_mode)))
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+/* Gets the status of a file, and reads it if it is small. Its type is checked first, since opening a device has effects, unless
+ * a walk has found it: then its name is looked up only once. A copy is written when its source is known not to have changed. */
 static void pm_block_read(const pm_engine *engine, pm_parent *parent, const char *path, const char *target, int64_t most,
                           pm_block_file *file, uint8_t *data)
 {
@@ -22,21 +33,26 @@ static void pm_block_read(const pm_engine *engine, pm_parent *parent, const char
     file->ending = PM_BLOCK_LEFT;
     file->small.size = -1;
     const char *name = pm_parent_enter(engine, parent, path);
-    if (name == NULL
-        || fstatat(parent->at, name, &status, is_beneath || engine->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0)
-        || !S_ISREG(status.st_mode))
+    if (name == NULL)
+        return;
+    int descriptor = engine->walked && most >= 0 ? pm_block_open(parent->at, name, engine->flags, &status) : -1;
+    if (descriptor < 0
+        && (fstatat(parent->at, name, &status, is_beneath || engine->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0)
+            || !S_ISREG(status.st_mode)))
         return;
     file->small.size = (int64_t)status.st_size;
-    if (status.st_size > most)
+    if (status.st_size > most) {
+        if (descriptor >= 0)
+            close(descriptor);
         return;
-    int descriptor;
-    do
+    }
+    while (descriptor < 0) {
         descriptor = openat(parent->at, name, is_beneath ? engine->flags | O_NOFOLLOW : engine->flags);
-    while (descriptor < 0 && errno == EINTR);
-    if (descriptor < 0) {
-        file->ending = PM_BLOCK_FAILED;
-        file->small.error = errno;
-        return;
+        if (descriptor < 0 && errno != EINTR) {
+            file->ending = PM_BLOCK_FAILED;
+            file->small.error = errno;
+            return;
+        }
     }
     const int ending = pm_small_read_file(descriptor, &status, data, &file->small);
     close(descriptor);
