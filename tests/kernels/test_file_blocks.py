@@ -64,7 +64,7 @@ def blocks(
         beneath,
         walked=walked,
     )
-    engine.submit_block(-2, paths, copies, most)
+    engine.submit_block(-2, b"\0".join([b"" if b"\0" in path else path for path in paths]), len(paths), copies, most)
     assert engine.work(False) is None
     [(ticket, block)] = engine.collect(1.0)
     assert ticket == -2

@@ -253,12 +253,12 @@ def _path(item: Item) -> str:
     return item.path if isinstance(item, Outcome) else os.fsdecode(item)
 
 
-def _encoded(item: Item, path: str) -> Any:
+def _encoded(item: Item, path: str) -> bytes:
     """Return ``path`` as bytes; as an empty path if it is invalid, or the item is no file."""
-    if isinstance(item, (Content, Fetched, Outcome)):
+    if isinstance(item, (Content, Fetched, FileRange, Outcome)) or "\0" in path:
         return b""  # the kernel leaves empty paths, which are examined here
     try:
-        return item if isinstance(item, FileRange) else os.fsencode(path)
+        return os.fsencode(path)
     except ValueError:
         return b""
 
@@ -270,7 +270,7 @@ class _Batch:
     :param is_real: whether all paths are from :func:`~pressmark.fs.beneath.real_path`
     :ivar keys: the keys of the input
     :ivar given: its files, parts of a file or outcomes
-    :ivar encoded: the paths as bytes for the kernels, or the parts of a file
+    :ivar joined: the paths as bytes, separated by NUL; those that are no paths of files are empty
     :ivar copies: the paths of their copies, or :data:`None`
     :ivar sizes: the size of each queued file, by its index
     :ivar block: the results of the kernel, if it has hashed a part of the files
@@ -278,7 +278,7 @@ class _Batch:
     :ivar yielded: number of files that were yielded
     """
 
-    __slots__ = ("_outcomes", "_paths", "block", "copies", "encoded", "given", "keys", "sizes", "unfinished", "yielded")
+    __slots__ = ("_outcomes", "_paths", "block", "copies", "given", "joined", "keys", "sizes", "unfinished", "yielded")
 
     def __init__(self, columns: Columns, is_real: bool) -> None:
         self.keys, sources, *copies = columns
@@ -286,16 +286,17 @@ class _Batch:
         self.given = given = list(sources)
         kinds = set(map(type, given))
         self._paths: list[str] | None = None
-        if kinds == {bytes}:
-            self.encoded: Any = given
-        elif kinds == {str}:
+        joined: bytes | None = None
+        if kinds == {str}:
             self._paths = given
-            self.encoded = encode_all(given) or list(map(_encoded, given, given))
-        else:
-            self._paths = list(map(_path, given))
-            self.encoded = list(map(_encoded, given, self._paths))
+            joined = encode_all(given)
+        elif kinds == {bytes}:
+            joined = b"\0".join(given)
+        if joined is None or joined.count(0) != len(given) - 1:
+            joined = b"\0".join(map(_encoded, given, self.paths))
         if is_real:
-            self.encoded = [path and below_root(path) for path in self.encoded]
+            joined = b"\0".join([path and below_root(path) for path in joined.split(b"\0")])
+        self.joined = joined
         self.sizes: dict[int, int] = {}
         self.block: Any = None
         self.unfinished = len(given)
@@ -305,11 +306,19 @@ class _Batch:
     def __len__(self) -> int:
         return len(self.given)
 
+    def sources(self) -> list[Any]:
+        """Return the sources of files in lanes: their paths as bytes, or the parts of a file."""
+        paths = self.joined.split(b"\0")
+        return [given if isinstance(given, FileRange) else path for given, path in zip(self.given, paths, strict=True)]
+
     @property
     def paths(self) -> list[str]:
         """The paths of the files. Encoded ones are decoded only when they are needed: lines of manifests are bytes."""
         if self._paths is None:
-            self._paths = decode_all(self.given)
+            if set(map(type, self.given)) == {bytes}:
+                self._paths = decode_all(self.given)
+            else:
+                self._paths = list(map(_path, self.given))
         return self._paths
 
     @property
@@ -517,7 +526,7 @@ class Run:
             if self._in_blocks:
                 self._jobs += 1
                 most = -1 if self._sequential else self._plan.small
-                self._engine.submit_block(-2 - number, batch.encoded, batch.copies, most)
+                self._engine.submit_block(-2 - number, batch.joined, len(batch), batch.copies, most)
             else:
                 self._examine(number, [(index, -1) for index in range(len(batch))])
 
@@ -575,12 +584,13 @@ class Run:
             )
         if not self._lanes_too:
             in_lanes.clear()
+        sources = batch.sources() if in_lanes else []
         queue = []
         for index in order:
             copy = batch.copy(index)
             is_laned = index in in_lanes and (copy is None or b"\0" not in copy)
             priority = -first - index if self._sequential else sizes[index]
-            queue.append((first + index, priority, batch.encoded[index] if is_laned else None, copy))
+            queue.append((first + index, priority, sources[index] if is_laned else None, copy))
         self._jobs += len(order)
         self._queued_bytes += sum(sizes.values())
         self._engine.submit(queue)

@@ -57,16 +57,15 @@ def encode_fs(name: str | bytes) -> bytes:
     return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
 
 
-def encode_all(paths: Sequence[str]) -> list[bytes] | None:
-    """Encode paths as the system does, in a fifth of the time of one after the other.
+def encode_all(paths: Sequence[str]) -> bytes | None:
+    """Encode paths as the system does, in a fifth of the time of one after the other, and separate them by NUL.
 
-    :return: :data:`None` if a path cannot be encoded, or has a NUL
+    :return: :data:`None` if a path cannot be encoded
     """
     try:
-        encoded = os.fsencode("\0".join(paths)).split(b"\0")
+        return os.fsencode("\0".join(paths))
     except ValueError:
         return None
-    return encoded if len(encoded) == len(paths) else None
 
 
 def decode_all(paths: Sequence[bytes]) -> list[str]:

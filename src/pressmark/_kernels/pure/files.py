@@ -111,9 +111,9 @@ class Engine:
                 heapq.heappush(self._queue, (-priority, ticket))
             self._queued.notify_all()
 
-    def submit_block(self, ticket: int, paths: list[bytes], targets: list[bytes] | None, most: int) -> None:
+    def submit_block(self, ticket: int, paths: bytes, count: int, targets: list[bytes] | None, most: int) -> None:
         """Add the result of a block, whose files are all left to the shared code."""
-        self.finish(ticket, FileBlock(len(paths)))
+        self.finish(ticket, FileBlock(count))
 
     def work(self, wait: bool = True) -> int | None:
         """Wait for the next file and return its ticket.

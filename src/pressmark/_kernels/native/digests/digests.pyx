@@ -384,13 +384,15 @@ cdef class Engine:
             engine.hex_at[<int>index] = starts[name]
         self.direct = [(function, starts[name], size) for name, function, size in direct]
 
-    def submit_block(self, int64_t ticket, list paths not None, list targets, int64_t most):
+    def submit_block(self, int64_t ticket, bytes paths not None, int64_t count, list targets, int64_t most):
         """Queue a block of files, before all other files. Its result is a :class:`FileBlock`.
 
+        :param paths: separated by NUL; empty ones are left
+        :param count: number of paths
         :param targets: paths of the copies; :data:`None` to hash only
         :param most: size of the largest files to be read in this block, in bytes; -1 for none
         """
-        cdef FileBlock block = FileBlock(self, paths, targets)
+        cdef FileBlock block = FileBlock(self, paths, count, targets)
         block.block.ticket = ticket
         block.block.most = most
         if not PM_FILES_IN_LANES:  # all files are left

@@ -8,14 +8,17 @@ cdef class FileBlock:
     """
 
     cdef pm_block block
-    cdef list paths, targets, spans
+    cdef bytes paths
+    cdef list targets, spans
     cdef size_t hex_size
 
-    def __cinit__(self, Engine engine not None, list paths not None, list targets):
-        cdef int64_t index, count = len(paths)
+    def __cinit__(self, Engine engine not None, bytes paths not None, int64_t count, list targets):
+        cdef int64_t index
         cdef const char *empty = b""
-        cdef const char *name
+        cdef const char *name = paths
         cdef bytes path
+        if paths.count(0) != max(count, 1) - 1:
+            raise ValueError("a path for each file")
         self.paths, self.targets = paths, targets
         self.spans = engine.spans
         self.hex_size = engine.engine.hex_size
@@ -26,10 +29,8 @@ cdef class FileBlock:
         if self.block.paths == NULL or self.block.files == NULL or self.block.hex == NULL:
             raise MemoryError
         for index in range(count):
-            path = paths[index]
-            name = path
-            # A path with a NUL is no file's, and neither is an empty one.
-            self.block.paths[index] = name if strlen(name) == <size_t>len(path) else empty
+            self.block.paths[index] = name
+            name += strlen(name) + 1
             self.block.files[index].ending = PM_BLOCK_LEFT
             self.block.files[index].small.size = -1
         if targets is None:
