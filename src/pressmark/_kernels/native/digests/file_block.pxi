@@ -97,7 +97,10 @@ cdef class FileBlock:
         cdef const uint8_t *hex
         cdef pm_block_file *file
         cdef list found = [None] * self.block.count
-        for index, path in enumerate(paths):
+        if len(paths) != self.block.count:
+            raise ValueError("a path for each file")
+        for index in range(self.block.count):
+            path = paths[index]
             file = &self.block.files[index]
             if file.ending != PM_BLOCK_DIGESTS:
                 continue
