@@ -17,14 +17,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import HashedFiles, Outcome
 from pressmark.fs.names import encode_fs
-
-if TYPE_CHECKING:
-    from pressmark.fixity.pool import HashedFiles
 
 __all__ = ["FORMATS", "block_lines", "manifest_line", "manifest_lines", "object_digest", "write_manifest"]
 

@@ -1,22 +1,30 @@
-"""The outcome of hashing or copying a file, and sources that are not files."""
+"""The outcome of hashing or copying a file, sources that are not files, and batches of files with their outcomes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
+from pressmark.fs.beneath import below_root
 from pressmark.fs.file_errors import message_of
+from pressmark.fs.names import decode_all, encode_all
 
 __all__ = [
     "NOT_WRITTEN",
     "PROGRESS_EVERY",
+    "Columns",
     "Content",
     "Fetched",
+    "FileBatch",
     "FileRange",
+    "HashedFiles",
+    "Item",
     "Outcome",
+    "Path",
     "Readable",
+    "Source",
     "failed_outcome",
     "not_written",
     "require_written",
@@ -167,3 +175,145 @@ class Content:
             position = self.data.tell()
             return position if isinstance(position, int) else 0
         return 0
+
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Source = Path | Content | Fetched | Outcome
+Item = Source | FileRange
+# The columns of tasks: keys, sources, and the paths of their copies if they are copied.
+Columns = Sequence[Sequence[Any]]
+
+
+def _path(item: Item) -> str:
+    """Return the path of an item of the input; a part of a file has none."""
+    if isinstance(item, FileRange):
+        return ""
+    if isinstance(item, Content):
+        return os.fsdecode(item.name)
+    if isinstance(item, Fetched):
+        return os.fsdecode(item.path)
+    return item.path if isinstance(item, Outcome) else os.fsdecode(item)
+
+
+def _encoded(item: Item, path: str) -> bytes:
+    """Return ``path`` as bytes; as an empty path if it is invalid, or the item is no file."""
+    if isinstance(item, (Content, Fetched, FileRange, Outcome)) or "\0" in path:
+        return b""  # the kernel leaves empty paths, which are examined here
+    try:
+        return os.fsencode(path)
+    except ValueError:
+        return b""
+
+
+class FileBatch:
+    """Consecutive files of the input.
+
+    :param columns: of their tasks
+    :param is_real: whether all paths are from :func:`~pressmark.fs.beneath.real_path`
+    :ivar keys: the keys of the input
+    :ivar given: its files, parts of a file or outcomes
+    :ivar joined: the paths as bytes, separated by NUL; those that are no paths of files are empty
+    :ivar copies: the paths of their copies, or :data:`None`
+    :ivar sizes: the size of each queued file, by its index
+    :ivar block: the results of the kernel, if it has hashed a part of the files
+    :ivar unfinished: number of files that are not done
+    :ivar yielded: number of files that were yielded
+    """
+
+    __slots__ = ("_outcomes", "_paths", "block", "copies", "given", "joined", "keys", "sizes", "unfinished", "yielded")
+
+    def __init__(self, columns: Columns, is_real: bool) -> None:
+        self.keys, sources, *copies = columns
+        self.copies: list[bytes] | None = list(copies[0]) if copies else None
+        self.given = given = list(sources)
+        kinds = set(map(type, given))
+        self._paths: list[str] | None = None
+        joined: bytes | None = None
+        if kinds == {str}:
+            self._paths = given
+            joined = encode_all(given)
+        elif kinds == {bytes}:
+            joined = b"\0".join(given)
+        if joined is None or joined.count(0) != len(given) - 1:
+            joined = b"\0".join(map(_encoded, given, self.paths))
+        if is_real:
+            joined = b"\0".join([path and below_root(path) for path in joined.split(b"\0")])
+        self.joined = joined
+        self.sizes: dict[int, int] = {}
+        self.block: Any = None
+        self.unfinished = len(given)
+        self.yielded = 0
+        self._outcomes: list[Outcome | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def sources(self) -> list[Any]:
+        """Return the sources of files in lanes: their paths as bytes, or the parts of a file."""
+        paths = self.joined.split(b"\0")
+        return [given if isinstance(given, FileRange) else path for given, path in zip(self.given, paths, strict=True)]
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files. Encoded ones are decoded only when they are needed: lines of manifests are bytes."""
+        if self._paths is None:
+            if set(map(type, self.given)) == {bytes}:
+                self._paths = decode_all(self.given)
+            else:
+                self._paths = list(map(_path, self.given))
+        return self._paths
+
+    @property
+    def outcomes(self) -> list[Outcome | None]:
+        """The outcomes, :data:`None` for files that are not done."""
+        if self._outcomes is None:
+            if self.block is None:
+                self._outcomes = [None] * len(self)
+            else:
+                self._outcomes = self.block.results(self.paths, Outcome)
+        return self._outcomes
+
+    def copy(self, index: int) -> bytes | None:
+        """Return the path of the copy of a file, if it is copied."""
+        return None if self.copies is None else self.copies[index]
+
+    def end(self) -> int:
+        """Return the index of the first file that is not done."""
+        if not self.unfinished:
+            return len(self)
+        if self._outcomes is None and self.block is None:
+            return self.yielded
+        return self.outcomes.index(None, self.yielded)
+
+
+class HashedFiles:
+    """Consecutive files that are done."""
+
+    def __init__(self, batch: FileBatch, begin: int, end: int) -> None:
+        self._batch = batch
+        self._begin, self._end = begin, end
+        # The kernel has hashed all.
+        self._whole = end - begin == len(batch) and batch.block is not None and batch.block.done == end
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    def keys(self) -> Sequence[Any]:
+        """Return the keys of the files."""
+        return self._batch.keys[self._begin : self._end]
+
+    def outcomes(self) -> list[Outcome]:
+        """Return the outcomes of the files."""
+        return cast(list[Outcome], self._batch.outcomes[self._begin : self._end])
+
+    def failures(self) -> list[Outcome]:
+        """Return the outcomes of the files that have no digests."""
+        return [] if self._whole else [outcome for outcome in self.outcomes() if outcome.kind is not None]
+
+    def kernel_lines(self, tags: list[bytes] | None) -> bytes | None:
+        """Return the lines of the files in a manifest, if the kernel can create them; otherwise :data:`None`.
+
+        :param tags: of each algorithm, for the BSD format; :data:`None` for the coreutils format
+        """
+        lines: bytes | None = self._batch.block.lines(tags) if self._whole else None
+        return lines

@@ -17,7 +17,7 @@ from contextlib import closing
 from itertools import islice
 from queue import SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import algorithm_names, implementation
@@ -31,18 +31,30 @@ from pressmark.fixity.hasher import (
     transfer_content,
     transfer_range,
 )
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Fetched, FileRange, Outcome, not_written
+from pressmark.fixity.outcomes import (
+    PROGRESS_EVERY,
+    Columns,
+    Content,
+    Fetched,
+    FileBatch,
+    FileRange,
+    HashedFiles,
+    Item,
+    Outcome,
+    Path,
+    Source,
+    not_written,
+)
 from pressmark.fixity.scheduling import SMALL, plan
-from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
+from pressmark.fs.beneath import Directory, Opener, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
-from pressmark.fs.names import decode_all, encode_all
 from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.threads import Cancelled, Threads, require_use, resolve_threads, started
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["HashedFiles", "Run", "hash_blocks", "hash_files", "hash_ranges", "hash_tasks"]
+__all__ = ["Run", "hash_blocks", "hash_files", "hash_ranges", "hash_tasks"]
 
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
@@ -56,13 +68,8 @@ LANE_SIZE = 1 << 17
 # Up to this amount of work, no thread is started: in bytes, where opening a file counts as this many, because it may be
 # on a network.
 LITTLE, OPENING = 1 << 18, 1 << 14
-Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Source = Path | Content | Fetched | Outcome
-Item = Source | FileRange
 Key = TypeVar("Key")
 Task = tuple[Any, Item] | tuple[Any, Item, bytes]  # key, source, and the path of its copy
-# The columns of tasks: keys, sources, and the paths of their copies if they are copied.
-Columns = Sequence[Sequence[Any]]
 # Returns the next tasks, which may be none at the moment, or None at the end; called with whether to wait for them.
 Take = Callable[[bool], Columns | None]
 
@@ -242,141 +249,6 @@ def _run(
     return Run(names, cores, options, read == "sequential", on_event, ledger=ledger, source=source, walked=walked)
 
 
-def _path(item: Item) -> str:
-    """Return the path of an item of the input; a part of a file has none."""
-    if isinstance(item, FileRange):
-        return ""
-    if isinstance(item, Content):
-        return os.fsdecode(item.name)
-    if isinstance(item, Fetched):
-        return os.fsdecode(item.path)
-    return item.path if isinstance(item, Outcome) else os.fsdecode(item)
-
-
-def _encoded(item: Item, path: str) -> bytes:
-    """Return ``path`` as bytes; as an empty path if it is invalid, or the item is no file."""
-    if isinstance(item, (Content, Fetched, FileRange, Outcome)) or "\0" in path:
-        return b""  # the kernel leaves empty paths, which are examined here
-    try:
-        return os.fsencode(path)
-    except ValueError:
-        return b""
-
-
-class _Batch:
-    """Consecutive files of the input.
-
-    :param columns: of their tasks
-    :param is_real: whether all paths are from :func:`~pressmark.fs.beneath.real_path`
-    :ivar keys: the keys of the input
-    :ivar given: its files, parts of a file or outcomes
-    :ivar joined: the paths as bytes, separated by NUL; those that are no paths of files are empty
-    :ivar copies: the paths of their copies, or :data:`None`
-    :ivar sizes: the size of each queued file, by its index
-    :ivar block: the results of the kernel, if it has hashed a part of the files
-    :ivar unfinished: number of files that are not done
-    :ivar yielded: number of files that were yielded
-    """
-
-    __slots__ = ("_outcomes", "_paths", "block", "copies", "given", "joined", "keys", "sizes", "unfinished", "yielded")
-
-    def __init__(self, columns: Columns, is_real: bool) -> None:
-        self.keys, sources, *copies = columns
-        self.copies: list[bytes] | None = list(copies[0]) if copies else None
-        self.given = given = list(sources)
-        kinds = set(map(type, given))
-        self._paths: list[str] | None = None
-        joined: bytes | None = None
-        if kinds == {str}:
-            self._paths = given
-            joined = encode_all(given)
-        elif kinds == {bytes}:
-            joined = b"\0".join(given)
-        if joined is None or joined.count(0) != len(given) - 1:
-            joined = b"\0".join(map(_encoded, given, self.paths))
-        if is_real:
-            joined = b"\0".join([path and below_root(path) for path in joined.split(b"\0")])
-        self.joined = joined
-        self.sizes: dict[int, int] = {}
-        self.block: Any = None
-        self.unfinished = len(given)
-        self.yielded = 0
-        self._outcomes: list[Outcome | None] | None = None
-
-    def __len__(self) -> int:
-        return len(self.given)
-
-    def sources(self) -> list[Any]:
-        """Return the sources of files in lanes: their paths as bytes, or the parts of a file."""
-        paths = self.joined.split(b"\0")
-        return [given if isinstance(given, FileRange) else path for given, path in zip(self.given, paths, strict=True)]
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths of the files. Encoded ones are decoded only when they are needed: lines of manifests are bytes."""
-        if self._paths is None:
-            if set(map(type, self.given)) == {bytes}:
-                self._paths = decode_all(self.given)
-            else:
-                self._paths = list(map(_path, self.given))
-        return self._paths
-
-    @property
-    def outcomes(self) -> list[Outcome | None]:
-        """The outcomes, :data:`None` for files that are not done."""
-        if self._outcomes is None:
-            if self.block is None:
-                self._outcomes = [None] * len(self)
-            else:
-                self._outcomes = self.block.results(self.paths, Outcome)
-        return self._outcomes
-
-    def copy(self, index: int) -> bytes | None:
-        """Return the path of the copy of a file, if it is copied."""
-        return None if self.copies is None else self.copies[index]
-
-    def end(self) -> int:
-        """Return the index of the first file that is not done."""
-        if not self.unfinished:
-            return len(self)
-        if self._outcomes is None and self.block is None:
-            return self.yielded
-        return self.outcomes.index(None, self.yielded)
-
-
-class HashedFiles:
-    """Consecutive files that are done."""
-
-    def __init__(self, batch: _Batch, begin: int, end: int) -> None:
-        self._batch = batch
-        self._begin, self._end = begin, end
-        # The kernel has hashed all.
-        self._whole = end - begin == len(batch) and batch.block is not None and batch.block.done == end
-
-    def __len__(self) -> int:
-        return self._end - self._begin
-
-    def keys(self) -> Sequence[Any]:
-        """Return the keys of the files."""
-        return self._batch.keys[self._begin : self._end]
-
-    def outcomes(self) -> list[Outcome]:
-        """Return the outcomes of the files."""
-        return cast(list[Outcome], self._batch.outcomes[self._begin : self._end])
-
-    def failures(self) -> list[Outcome]:
-        """Return the outcomes of the files that have no digests."""
-        return [] if self._whole else [outcome for outcome in self.outcomes() if outcome.kind is not None]
-
-    def kernel_lines(self, tags: list[bytes] | None) -> bytes | None:
-        """Return the lines of the files in a manifest, if the kernel can create them; otherwise :data:`None`.
-
-        :param tags: of each algorithm, for the BSD format; :data:`None` for the coreutils format
-        """
-        lines: bytes | None = self._batch.block.lines(tags) if self._whole else None
-        return lines
-
-
 class Run:
     """One stream of files that are hashed, and copied if their tasks have a third item, the path of a copy.
 
@@ -409,7 +281,7 @@ class Run:
         self._plan = plan(names, threads)
         # By the number of the batch. The ticket of a file is that number times BLOCK, plus its index. Tickets of blocks
         # are below -1, which is an error.
-        self._window: dict[int, _Batch] = {}
+        self._window: dict[int, FileBatch] = {}
         self._batches = 0
         self._held = 0  # files in the window that were not yielded
         self._jobs = 0  # blocks and files in the queue and with workers
@@ -518,7 +390,7 @@ class Run:
         count = len(tasks[0])
         size = min(BLOCK, max(LEAST, -(-count // self._threads)))
         for start in range(0, count, size):
-            batch = _Batch([column[start : start + size] for column in tasks], self._options.real)
+            batch = FileBatch([column[start : start + size] for column in tasks], self._options.real)
             number = self._batches
             self._window[number] = batch
             self._batches += 1
@@ -565,7 +437,7 @@ class Run:
         if batch.sizes:
             self._queue(number * BLOCK, batch)
 
-    def _queue(self, first: int, batch: _Batch) -> None:
+    def _queue(self, first: int, batch: FileBatch) -> None:
         """Queue the files of a batch that have a size; those in lanes with their paths.
 
         :param first: ticket of the first file of the batch
@@ -642,7 +514,7 @@ class Run:
         if monotonic() >= self._next_progress:
             self._report_progress()
 
-    def _settle(self, batch: _Batch, block: Any) -> list[Outcome]:
+    def _settle(self, batch: FileBatch, block: Any) -> list[Outcome]:
         """Store the results of a block, and return the outcomes that are to be counted."""
         batch.block = block
         done = block.done
@@ -656,7 +528,7 @@ class Run:
         batch.unfinished -= len(failed)
         return [outcome for outcome in batch.outcomes if outcome is not None]
 
-    def _failure(self, batch: _Batch, index: int, *result: Any) -> Outcome:
+    def _failure(self, batch: FileBatch, index: int, *result: Any) -> Outcome:
         """Return the outcome of a file in the engine that has no digests."""
         path = batch.paths[index]
         if len(result) == 2:

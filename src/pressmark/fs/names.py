@@ -17,6 +17,7 @@ __all__ = [
     "JUNK_DIRECTORIES",
     "NAME_MAX",
     "PATH_MAX",
+    "decode_all",
     "decode_fs",
     "encode_all",
     "encode_fs",
