@@ -74,6 +74,7 @@ __all__ = [
     "TableError",
     "TableWarning",
     "escaped",
+    "is_store_wide",
     "quoted",
     "quoted_path",
     "quoted_value",
@@ -521,6 +522,11 @@ class ObjectError(StoreError):
 
     def __str__(self) -> str:
         return f"{quoted_path(self.path)}: object {quoted(self.id)}: {self.reason}"
+
+
+def is_store_wide(error: BaseException) -> bool:
+    """Return whether an error would fail the other objects as well, as when a server no longer answers."""
+    return isinstance(error, StoreError) and not isinstance(error, ObjectError)
 
 
 class DamagedObjectError(ObjectError, FixityError):

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from time import monotonic
 from typing import TypedDict, Unpack
 
-from pressmark.errors import Cancelled, JobError, ObjectError, StoreError
+from pressmark.errors import Cancelled, JobError, is_store_wide
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.locks import host
 from pressmark.jobs.chunks import Chunk
@@ -294,9 +294,7 @@ def run_chunk(
             return work.write_receipt(job.run(chunk, work)) if done is None else done
     except Exception as error:
         text = " ".join(str(error).split()) or "no message"
-        # A store that cannot be used, as when its server no longer answers, would fail the other chunks as well.
-        is_fatal = isinstance(error, StoreError) and not isinstance(error, ObjectError)
-        return FailedChunk(chunk.id, type(error).__name__, text, _is_retryable(job, error), is_fatal)
+        return FailedChunk(chunk.id, type(error).__name__, text, _is_retryable(job, error), is_store_wide(error))
     finally:
         work.end_progress(chunk.id)
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.buckets.address import absolute
-from pressmark.errors import PressmarkError
+from pressmark.errors import PressmarkError, is_store_wide
 from pressmark.fixity.outcomes import Readable
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.object_sources import source_entries
@@ -50,6 +50,7 @@ def equal_object(
     :param follow: follow symbolic links in the source
     :param info: elements that the bag-info.txt of a bag must contain
     :param is_local: the store is on a disk
+    :raises StoreError: the store cannot be read, as when its server no longer answers
     """
     try:
         found = find()
@@ -58,7 +59,9 @@ def equal_object(
         if not _is_equal(root, kind, found, source, follow, is_local):
             return None
         found.confirm()
-    except (PressmarkError, OSError, ValueError, TypeError, AttributeError, RecursionError):
+    except (PressmarkError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        if is_store_wide(error):
+            raise
         return None
     return _record(root, kind, found)
 

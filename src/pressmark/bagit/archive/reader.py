@@ -74,8 +74,10 @@ class Archive:
         except OSError as error:
             self._opened.close()
             raise BagError(path, error.strerror or str(error)) from error
-        except StoreError as error:  # of an address
-            raise BagError(error.path, error.reason) from error.__cause__
+        except StoreError as error:
+            if error.__cause__ is not None:  # the server no longer answers
+                raise
+            raise BagError(error.path, error.reason) from None
         except BaseException:
             self._opened.close()
             raise

@@ -47,11 +47,14 @@ def bucket_errors(address: bytes) -> Iterator[None]:
     """Replace errors of a bucket by those of a bag.
 
     :raises BagError: the address is malformed, or the bucket cannot be used
+    :raises StoreError: the server no longer answers, which would fail other bags as well
     """
     try:
         yield
     except StoreError as error:
-        raise BagError(error.path, error.reason) from error.__cause__
+        if error.__cause__ is not None:  # an address has none
+            raise
+        raise BagError(error.path, error.reason) from None
     except OSError as error:
         raise BagError(address, error.strerror or str(error)) from error
 

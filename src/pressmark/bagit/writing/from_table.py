@@ -21,7 +21,7 @@ from pressmark.bagit.profile import Profile
 from pressmark.bagit.walk import SeenNames
 from pressmark.bagit.writing.options import Elements, Path, checked_elements
 from pressmark.buckets.address import is_address
-from pressmark.errors import BagError, FormatError, PressmarkError, TableError, quoted, quoted_path
+from pressmark.errors import BagError, FormatError, PressmarkError, TableError, is_store_wide, quoted, quoted_path
 from pressmark.fs.durable import exists
 from pressmark.option_names import option
 from pressmark.paths.folding import folded
@@ -117,6 +117,7 @@ def create_from_table(
     :param progress: counts the files of all bags
     :raises TableError: the table cannot be read, lacks a column, or two rows have the same name of a bag; nothing was
         created
+    :raises StoreError: the server of the destination no longer answers; bags that are complete stay
 
     The other parameters are those of :func:`create`.
     """
@@ -280,6 +281,8 @@ def _create(task: _Task, make: partial[Bag], shared: list[tuple[str, str]], list
             return TableBag(task.number, task.source, task.path, "exists", there)
         bag = make(task.source, task.path, elements, progress=EventListener(hear))
     except (PressmarkError, OSError, ValueError) as error:
+        if is_store_wide(error):
+            raise
         known = error if isinstance(error, PressmarkError) else BagError(task.source, str(error))
         return TableBag(task.number, task.source, task.path, "failed", error=known, problems=problems)
     return TableBag(task.number, task.source, task.path, "created", bag, problems=problems)

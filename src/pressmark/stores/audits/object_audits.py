@@ -13,7 +13,7 @@ from itertools import dropwhile
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pressmark.errors import ObjectError, PressmarkError, StoreError
+from pressmark.errors import BagError, ObjectError, StoreError
 from pressmark.fixity.manifests import object_digest
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.names import decode_fs, encode_fs
@@ -254,7 +254,7 @@ def _manifests_digest(store: WalkedStore, record: StoreObject) -> str | None:
                     while block := file.read(1 << 20):
                         digest.update(block)
                 digests[decode_fs(one.name)] = digest.hexdigest()
-    except (PressmarkError, OSError):
+    except (BagError, OSError):
         return None
     return object_digest(digests)
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from pressmark.errors import IdentifierError, ObjectError, PressmarkError, StoreError, quoted_path
+from pressmark.errors import IdentifierError, ObjectError, PressmarkError, is_store_wide, quoted_path
 from pressmark.fs.names import encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.staging import NewPath
 from pressmark.layouts.pairtree import clean
@@ -91,7 +91,7 @@ def copy_objects(
                 files, _ = locate(record).copy_to(path, copy_mode=copy_mode, verify=verify)
                 return CopiedObject(record, os.fsdecode(path), len(files))
         except PressmarkError as error:
-            if isinstance(error, StoreError) and not isinstance(error, ObjectError):
+            if is_store_wide(error):
                 raise
             if isinstance(error.__cause__, BlockingIOError):
                 what = f"{quoted_path(path)}: in use by another run; wait for it to finish"
