@@ -95,10 +95,6 @@ class _Mapper:
         self._bound = bound
         self.result = "identifier" if bound.error is PathError else "path"
 
-    def fields(self, rows: bytes, separator: bytes, quotes: bool, index: int, width: int) -> Any:
-        """Return field ``index`` of ``rows`` as a ``ByteColumn``, or None if a row is malformed."""
-        return self._bound.packed.from_fields(rows, separator, quotes, index, width)
-
     def column(self, items: Any) -> tuple[Any, dict[int, str]]:
         """Return the ``ByteColumn`` of results, empty for failed items, and their reasons by index."""
         results, failures = self._bound.kernel(items)

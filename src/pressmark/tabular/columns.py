@@ -34,9 +34,6 @@ class ItemMapper(Protocol):
 
     result: str
 
-    def fields(self, rows: bytes, separator: bytes, quotes: bool, index: int, width: int) -> Any:
-        """Return a field of all rows as a ``ByteColumn``, or :data:`None` if a row is malformed."""
-
     def column(self, items: Any) -> tuple[Any, dict[int, str]]:
         """Return the ``ByteColumn`` of results, empty for failed items, and their reasons by index."""
 

@@ -8,6 +8,7 @@ from itertools import accumulate
 from operator import methodcaller
 from typing import Any
 
+from pressmark import _kernels
 from pressmark.errors import FormatError, TableError
 from pressmark.tabular import delimited
 from pressmark.tabular.columns import Column, ItemMapper, index_of
@@ -41,8 +42,6 @@ class TextBlock:
         self._quoted = rows.quoted
         self.inline = not rows.full
         self._line_numbers: list[int] | None = None
-        # Columns of the kernels, if all rows have as many fields as the first, and no text follows a closing quote.
-        self._fields: Any = None
         self._mapped: Any = None
         self._malformed: set[int] = set()
 
@@ -67,11 +66,24 @@ class TextBlock:
         return None
 
     @cached_property
+    def _fields(self) -> Any:
+        """The chosen field of all rows as a column of the kernels; :data:`None` if a row is malformed."""
+        separator = self._dialect.separator
+        column: Any = _kernels.active.ByteColumn
+        return column.from_fields(self._read.text, separator, self._quoted, self._index, self._width)
+
+    @cached_property
     def items(self) -> list[bytes]:
         """The values of the chosen field; malformed rows are added to ``faults``."""
         if self._fields is not None:
             return list(self._fields)
-        items = self._cut(self._index)
+        items = []
+        for number, row in enumerate(self._rows):
+            value = self._dialect.field(row, self._index, self._width)
+            if isinstance(value, str):
+                self.faults[number] = value
+                value = b""
+            items.append(value)
         self._malformed = set(self.faults)
         return items
 
@@ -80,25 +92,8 @@ class TextBlock:
         """The results, empty for failed rows."""
         return list(self._mapped)
 
-    def _cut(self, index: int) -> list[bytes]:
-        separator, width = self._dialect.separator, self._width
-        rows = self._rows
-        if not self._quoted and set(map(methodcaller("count", separator), rows)) <= {width - 1}:
-            if index == 0:
-                return [row.partition(separator)[0] for row in rows]
-            return [row.split(separator, index + 1)[index] for row in rows]
-        items = []
-        for number, row in enumerate(rows):
-            value = self._dialect.field(row, index, width)
-            if isinstance(value, str):
-                self.faults[number] = value
-                value = b""
-            items.append(value)
-        return items
-
     def map(self, mapper: ItemMapper) -> None:
         """Map the fields; a result that is not allowed in a field of this format fails."""
-        self._fields = mapper.fields(self._read.text, self._dialect.separator, self._quoted, self._index, self._width)
         if self._fields is not None:
             self._mapped, self.faults = mapper.column(self._fields)
         else:
