@@ -265,9 +265,9 @@ def _opened(
             names = "--column, --format, --delimiter, --crlf and -0"
             raise CallError(f"{file}: a directory is opened as a store; {names} apply to files only")
         # Imported here: most runs do not open a store.
-        from pressmark.cli.store.options import open_store
+        from pressmark.cli.store.options import StoreFormat
 
-        yield open_store(os.fsencode(file), None, None, None, keyword=None), None
+        yield StoreFormat().open(os.fsencode(file), keyword=None), None
         return
     name = "<stdin>" if file == "-" else file
     options |= {"column": column_named(column), "null": null}

@@ -277,6 +277,24 @@ READ = click.option(
 )
 
 
+def gathered(name: str, kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a command receive the values of several parameters as one.
+
+    :param name: the parameter of the command
+    :param kind: the class of its value, whose fields are those parameters
+    """
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def command(*arguments: Any, **call: Any) -> Any:
+            value = kind(**{field: call.pop(field) for field in kind.__annotations__ if field in call})
+            return function(*arguments, **call, **{name: value})
+
+        return command
+
+    return add
+
+
 def run_options(function: Function) -> Function:
     """Add the options of a run over many files."""
     for option in (PROGRESS, READ, THREADS, LEDGER, ALGORITHM):

@@ -18,7 +18,7 @@ from pressmark.cli.common.program import on_ctrl_c
 from pressmark.cli.common.progress import Reporter, format_bytes, format_count, format_duration
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import write_conflict, write_entry, write_row
-from pressmark.cli.store.options import Provenance, missing_provenance
+from pressmark.cli.store.options import missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError, quoted_path
 from pressmark.fs.beneath import open_regular
 from pressmark.jobs.workdir import LOCK, locked
@@ -50,7 +50,7 @@ class MigrateCall:
         self._destination: str = call["destination"]
         self._to: str | None = call["to"]
         self._options = options
-        self._provenance = Provenance(call["message"], call["user"], call["user_address"])
+        self._provenance = call["provenance"]
         self._running: migrate.Plan | None = None
         self._before = 0  # objects in the chunks that an interrupted run has completed
         # A resumed call may have been any other one.

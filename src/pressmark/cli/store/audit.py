@@ -18,12 +18,11 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count, format_duration, format_rate
 from pressmark.cli.store.check import verdict, what_to_do
 from pressmark.cli.store.listed import Selection, selection_options
-from pressmark.cli.store.options import JSON, STORE, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, StoreFormat, store_options
 from pressmark.errors import quoted
 
 if TYPE_CHECKING:
     from pressmark.stores import AuditReport
-    from pressmark.tabular.formats import Crlf
 
 __all__ = ["audit_command"]
 
@@ -115,21 +114,15 @@ PAGE_OPTIONS = "--kind --identifiers --ignore --null --crlf --endpoint --s3-prof
 @store_options
 def audit_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
-    ids: tuple[str, ...],
     state: str,
     older_than: float | None,
     seconds: float | None,
     max_bytes: int | None,
     max_objects: int | None,
-    listed: str | None,
-    match: tuple[str, ...],
-    null: bool,
-    crlf: Crlf | None,
+    selection: Selection,
     digests: Literal["read", "stored"] | None,
     as_json: bool,
     threads: int | None,
@@ -137,8 +130,8 @@ def audit_command(
     """Verify the objects that are due."""
     if digests == "stored" and not is_address(path):
         raise CallError("--digests=stored: only for a store in object storage; omit the option")
-    selected = Selection(ids, listed, match, null, crlf).arguments(lambda: store)
-    store = open_store(path, kind, layout, identifiers, undeclared=True)
+    selected = selection.arguments(lambda: store)
+    store = store_format.open(path, undeclared=True)
     interrupted = "interrupted; the results so far are recorded; run the same command again to continue"
     with Output(progress, "object", as_json=as_json, interrupted=interrupted) as output:
         report = stores.audit(

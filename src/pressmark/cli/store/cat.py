@@ -11,8 +11,8 @@ from pressmark.cli.store.options import (
     STORE,
     VERIFY,
     VERSION,
+    StoreFormat,
     find_object,
-    open_store,
     store_options,
 )
 from pressmark.stores.exceptions import object_errors
@@ -51,9 +51,7 @@ Exit status: 0 success, 1 object or file not found, content is damaged, or readi
 @store_options
 def cat_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     identifier: str,
@@ -62,7 +60,7 @@ def cat_command(
     verify: bool,
 ) -> int:
     """Write a file of an object to standard output."""
-    store = open_store(path, kind, layout, identifiers, ignore)
+    store = store_format.open(path, ignore)
     found = find_object(store, identifier, version)
     with Output(progress, data=True) as output, found.open(name, verify=verify) as file:
         while True:

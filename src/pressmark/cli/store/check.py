@@ -16,13 +16,12 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.listed import Selection, selection_options
-from pressmark.cli.store.options import JSON, STORE, job_arguments, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, StoreFormat, store_options
 from pressmark.reports import Report
 from pressmark.stores.registry import is_object
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
-    from pressmark.tabular.formats import Crlf
 
 __all__ = ["check_command", "verdict", "what_to_do"]
 
@@ -108,16 +107,10 @@ PAGE_OPTIONS = """
 @job_options
 def check_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
-    ids: tuple[str, ...],
-    listed: str | None,
-    match: tuple[str, ...],
-    null: bool,
-    crlf: Crlf | None,
+    selection: Selection,
     digests: Literal["read", "stored"] | None,
     digests_from: str | None,
     as_json: bool,
@@ -128,11 +121,10 @@ def check_command(
     for option, value in (("--digests=stored", digests == "stored"), ("--digests-from", digests_from is not None)):
         if value and not is_address(path):
             raise CallError(f"{option}: only for a store in object storage; use --digests")
-    selection = Selection(ids, listed, match, null, crlf)
     selected = selection.arguments(lambda: store)
     interrupted = "interrupted; nothing was changed; run the same command again"
     shown: dict[str, Any] = {"as_json": as_json, "interrupted": interrupted, "count": selection.count()}
-    if kind is None and layout is None and is_object(path):
+    if store_format.kind is store_format.layout is None and is_object(path):
         if selected or workers is not None:
             surplus = "IDENTIFIER, --from and --match" if selected else "--workers and --dask"
             raise CallError(f"{os.fsdecode(path)}: a single OCFL object, not a store; omit {surplus}")
@@ -143,12 +135,12 @@ def check_command(
             output.summarize(report)
         output.tell(f"{os.fsdecode(path)}: {verdict(report, unread=not digests)}", failed=not report.ok)
         return 0 if report.ok else Failure.exit_code
-    store = open_store(path, kind, layout, identifiers, undeclared=True)
+    store = store_format.open(path, undeclared=True)
     with Output(progress, "object", **shown) as output:
         if workers is not None:
             from pressmark.stores.job import CheckStore, joined_report  # few commands have workers
 
-            opened = job_arguments(path, kind, layout, identifiers, undeclared=True)
+            opened = store_format.job_arguments(path, undeclared=True)
             job = CheckStore(**opened, digests=bool(digests), ignore=ignore)
             report = joined_report(job, workers.run(job, job.plan, [], None, output.reporter), output.problem)
         else:

@@ -13,7 +13,7 @@ from pressmark.cli.common.options import PROGRESS, THREADS
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
-from pressmark.cli.store.options import IDENTIFIERS, IGNORE, JSON, STORE, open_store
+from pressmark.cli.store.options import IDENTIFIERS, IGNORE, JSON, STORE, StoreFormat
 from pressmark.errors import quoted
 
 __all__ = ["compare_command"]
@@ -67,7 +67,7 @@ def compare_command(
     identifiers: str | None,
 ) -> int:
     """Compare two stores."""
-    here, there = (open_store(one, None, None, identifiers, keyword=None) for one in (path, other))
+    here, there = (StoreFormat(identifiers=identifiers).open(one, keyword=None) for one in (path, other))
     interrupted = "interrupted; run the same command again"
     with Output(progress, "object", as_json=as_json, data=True, interrupted=interrupted) as output:
         comparison = stores.compare(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,9 @@ from pressmark.cli.store.options import (
     STORE,
     VERIFY,
     VERSION,
+    StoreFormat,
     find_object,
     ocfl_root,
-    open_store,
     store_options,
 )
 from pressmark.errors import BagError, IdentifierError, ObjectError, PressmarkError, quoted, quoted_path
@@ -36,7 +37,7 @@ from pressmark.stores import Store, StoreObject
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
-    from pressmark.tabular.formats import Crlf
+    pass
 
 __all__ = ["get_command"]
 
@@ -112,18 +113,13 @@ PAGE_OPTIONS = "--identifiers --null --crlf --threads --endpoint --s3-profile --
 @store_options
 def get_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     identifier: str | None,
     words: tuple[bytes, ...],
-    listed: str | None,
-    crlf: Crlf | None,
-    match: tuple[str, ...],
+    selection: Selection,
     output: bytes | None,
-    null: bool,
     version: str | None,
     copy_mode: str,
     verify: bool,
@@ -131,10 +127,10 @@ def get_command(
     threads: int | None,
 ) -> int:
     """Copy the files of objects."""
-    opened = partial(open_store, path, kind, layout, identifiers, ignore)
+    opened = partial(store_format.open, path, ignore)
     if output is not None:
         ids = () if identifier is None else (identifier, *map(os.fsdecode, words))
-        selection = Selection(ids, listed, match, null, crlf)
+        selection = replace(selection, ids=ids)
         how: dict[str, Any] = {
             "version": version,
             "copy_mode": copy_mode,

@@ -12,7 +12,7 @@ from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
 from pressmark.cli.common.options import complete_layouts
 from pressmark.cli.common.program import Command
-from pressmark.cli.store.options import IDENTIFIERS, layout_of, writers_option, writers_options
+from pressmark.cli.store.options import IDENTIFIERS, Writers, layout_of, writers_options
 from pressmark.stores.registry import store_class
 
 __all__ = ["init_command"]
@@ -74,12 +74,11 @@ def init_command(
     prefix: str | None,
     namespaces: tuple[str, ...],
     identifiers: str | None,
-    claims: bool,
-    single_writer: bool,
+    writers: Writers,
 ) -> int:
     """Create an empty store."""
     chosen = layout_of(layout)
-    options: dict[str, Any] = {**writers_option(claims, single_writer, path, kind)}
+    options: dict[str, Any] = {**writers.options(path, kind)}
     for value, name, of, option in (
         (prefix, "prefix", "pairtree", "--prefix"),
         (namespaces or None, "namespaces", "vitro", "--namespace"),

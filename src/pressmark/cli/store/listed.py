@@ -10,30 +10,30 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.item_lists import count_lines, open_lines
-from pressmark.cli.common.options import CRLF
+from pressmark.cli.common.options import CRLF, gathered
 from pressmark.reports import Problem
 from pressmark.stores import Store, StoreObject
 from pressmark.tabular.formats import Crlf, ListStream
 
 __all__ = ["Selection", "listed_identifiers", "listed_objects", "selection_options", "store_listed"]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 _Line = tuple[int, bytes, bytes | None]
 
 
-def selection_options(verb: str) -> Callable[[Function], Function]:
-    """Add the options of :class:`Selection`, except ``--null``.
+def selection_options(verb: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options of :class:`Selection`, except ``--null``. The command gets it as ``selection``.
 
     :param verb: what the command does with the objects
     """
 
-    def add(function: Function) -> Function:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        function = gathered("selection", Selection)(function)
         for option in (
             click.option(
                 "--match",
@@ -68,18 +68,18 @@ def _check_match(context: click.Context, _parameter: click.Parameter, match: tup
 class Selection:
     """The objects that a call selects.
 
-    :ivar ids: its identifiers
     :ivar listed: of ``--from``
     :ivar match: of ``--match``
     :ivar null: whether the lines of the list end with NUL
     :ivar crlf: of ``--crlf``
+    :ivar ids: its identifiers
     """
 
-    ids: tuple[str, ...]
     listed: str | None
     match: tuple[str, ...]
     null: bool
     crlf: Crlf | None
+    ids: tuple[str, ...] = ()
 
     def arguments(self, store: Callable[[], Store]) -> dict[str, Any]:
         """Return the arguments of :meth:`Store.objects` and :meth:`Store.check`; none if no objects are selected.

@@ -18,9 +18,9 @@ from pressmark.cli.store.options import (
     JSON,
     STORE,
     VERSION,
+    StoreFormat,
     find_object,
     mutable_head_text,
-    open_store,
     store_options,
     write_object,
 )
@@ -30,7 +30,6 @@ from pressmark.stores import Store
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.ocfl_object import OcflObject
-    from pressmark.tabular.formats import Crlf
 
 __all__ = ["ls_command"]
 
@@ -94,38 +93,31 @@ PAGE_OPTIONS = "--identifiers --crlf --endpoint --s3-profile --region"
 @store_options
 def ls_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
-    ids: tuple[str, ...],
-    listed: str | None,
-    crlf: Crlf | None,
-    match: tuple[str, ...],
+    selection: Selection,
     version: str | None,
-    null: bool,
     as_json: bool,
     threads: int | None,
 ) -> int:
     """List all objects, or all files of one."""
-    if len(ids) > 1:
+    if len(selection.ids) > 1:
         raise CallError("several IDENTIFIERs; specify one to list its files, or list the objects with --from")
-    if ids:
-        store = open_store(path, kind, layout, identifiers, ignore)
-        with Output(progress, as_json=as_json, null=null, data=True) as output:
-            count = _list_files(output, store, ids[0], version)
-        output.tell(f"{quoted(ids[0])}: {count}")
+    if selection.ids:
+        store = store_format.open(path, ignore)
+        with Output(progress, as_json=as_json, null=selection.null, data=True) as output:
+            count = _list_files(output, store, selection.ids[0], version)
+        output.tell(f"{quoted(selection.ids[0])}: {count}")
         return output.status
     if version is not None:
         raise CallError("--version: only with IDENTIFIER; specify an object")
     counts = {"objects": 0, "proper": 0}
     tally: Counter[tuple[str, str]] = Counter()  # of kinds and severities
     outside = 0
-    store = open_store(path, kind, layout, identifiers)
-    selection = Selection((), listed, match, null, crlf)
+    store = store_format.open(path)
     selected = selection.arguments(lambda: store)
-    shown: dict[str, Any] = {"as_json": as_json, "null": null, "data": True, "count": selection.count()}
+    shown: dict[str, Any] = {"as_json": as_json, "null": selection.null, "data": True, "count": selection.count()}
     with Output(progress, "object", **shown) as output:
         failed = 0
 

@@ -13,7 +13,15 @@ from pressmark import stores
 from pressmark.buckets.address import is_address
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.object_storage import PATH_OR_ADDRESS, bucket_options
-from pressmark.cli.common.options import PROGRESS, check_globs, complete_layouts, json_option, links_option, null_option
+from pressmark.cli.common.options import (
+    PROGRESS,
+    check_globs,
+    complete_layouts,
+    gathered,
+    json_option,
+    links_option,
+    null_option,
+)
 from pressmark.cli.common.output import Output
 from pressmark.errors import quoted
 from pressmark.layouts import Layout
@@ -40,21 +48,20 @@ __all__ = [
     "VERIFY",
     "VERSION",
     "Provenance",
+    "StoreFormat",
+    "Writers",
     "changes_text",
     "check_version",
     "content_class_option",
     "creation_date",
     "find_object",
-    "job_arguments",
     "layout_of",
     "missing_provenance",
     "mutable_head_text",
     "ocfl_root",
-    "open_store",
     "provenance_options",
     "store_options",
     "write_object",
-    "writers_option",
     "writers_options",
 ]
 
@@ -122,10 +129,9 @@ IGNORE = click.option(
 )
 
 
-def store_options(function: Function) -> Function:
-    """Add the options for opening STORE; :func:`open_store` takes their values, except those for the server of an
-    address.
-    """
+def store_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for STORE; the command gets those for opening it as ``store_format``."""
+    function = gathered("store_format", StoreFormat)(function)
     for option in (PROGRESS, IGNORE, IDENTIFIERS, LAYOUT, _KIND):
         function = option(function)
     return bucket_options(function)
@@ -140,55 +146,63 @@ def layout_of(text: str | None) -> Layout | None:
     return layout_option(text)
 
 
-def open_store(path: bytes, *call: Any, **how: Any) -> Store:
-    """Open the store of a call; the parameters are those of :func:`opening`."""
-    kind, options = opening(path, *call, **how)
-    store: Store = store_class(kind)(path, **options)
-    return store
+class StoreFormat(NamedTuple):
+    """The options of a call for opening a store.
 
-
-def opening(
-    path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
-    ignore: tuple[str, ...] = (),
-    *,
-    undeclared: bool = False,
-    keyword: str | None = "kind",
-    more: Callable[[str], Mapping[str, Any]] = lambda _kind: {},
-) -> tuple[str, dict[str, Any]]:
-    """Return the kind of the store of a call, and the options for opening it.
-
-    :param ignore: globs of names that commands on a single object ignore
-    :param undeclared: open an OCFL storage root without its declaration, if ``kind`` is given
-    :param keyword: the option for the kind, for errors; :data:`None` if the command has none
-    :param more: returns more options for a kind of store
+    :ivar kind: of ``--kind``
+    :ivar layout: of ``--layout``
+    :ivar identifiers: of ``--identifiers``
     """
-    found = kind or detect_kind(path, keyword)
-    options: dict[str, Any] = {**more(found)}
-    if layout is not None:
-        if found not in ("ocfl", "bags"):
-            raise CallError(f"--layout: the layout of a store of kind {found} is fixed; omit the option")
-        options["layout"] = layout_of(layout)
-    if identifiers is not None:
-        if found != "bags":
-            raise CallError("--identifiers: only for folders of bags; omit the option")
-        options["identifiers"] = identifiers
-    # Operations on one object of an OCFL root ignore nothing: its declaration marks it.
-    if ignore and found != "ocfl":
-        options["ignore"] = ignore
-    if kind == "ocfl" and undeclared:
-        options["undeclared"] = True
-    return found, options
 
+    kind: str | None = None
+    layout: str | None = None
+    identifiers: str | None = None
 
-def job_arguments(path: bytes, *call: Any, **how: Any) -> dict[str, Any]:
-    """Return the arguments of a job for the store of a call; the parameters are those of :func:`opening`."""
-    kind, options = opening(path, *call, **how)
-    layout = options.pop("layout", None)
-    config = None if layout is None else layout.config()
-    return {"root": os.fsdecode(path), "kind": kind, "layout": config, "options": options}
+    def open(self, path: bytes, *call: Any, **how: Any) -> Store:
+        """Open a store; the parameters are those of :meth:`opening`."""
+        kind, options = self.opening(path, *call, **how)
+        store: Store = store_class(kind)(path, **options)
+        return store
+
+    def opening(
+        self,
+        path: bytes,
+        ignore: tuple[str, ...] = (),
+        *,
+        undeclared: bool = False,
+        keyword: str | None = "kind",
+        more: Callable[[str], Mapping[str, Any]] = lambda _kind: {},
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the kind of a store, and the options for opening it.
+
+        :param ignore: globs of names that commands on a single object ignore
+        :param undeclared: open an OCFL storage root without its declaration, if its kind is given
+        :param keyword: the option for the kind, for errors; :data:`None` if the command has none
+        :param more: returns more options for a kind of store
+        """
+        found = self.kind or detect_kind(path, keyword)
+        options: dict[str, Any] = {**more(found)}
+        if self.layout is not None:
+            if found not in ("ocfl", "bags"):
+                raise CallError(f"--layout: the layout of a store of kind {found} is fixed; omit the option")
+            options["layout"] = layout_of(self.layout)
+        if self.identifiers is not None:
+            if found != "bags":
+                raise CallError("--identifiers: only for folders of bags; omit the option")
+            options["identifiers"] = self.identifiers
+        # Operations on one object of an OCFL root ignore nothing: its declaration marks it.
+        if ignore and found != "ocfl":
+            options["ignore"] = ignore
+        if self.kind == "ocfl" and undeclared:
+            options["undeclared"] = True
+        return found, options
+
+    def job_arguments(self, path: bytes, *call: Any, **how: Any) -> dict[str, Any]:
+        """Return the arguments of a job for a store; the parameters are those of :meth:`opening`."""
+        kind, options = self.opening(path, *call, **how)
+        layout = options.pop("layout", None)
+        config = None if layout is None else layout.config()
+        return {"root": os.fsdecode(path), "kind": kind, "layout": config, "options": options}
 
 
 def ocfl_root(store: Store, what: str, instead: str) -> OcflRoot:
@@ -243,8 +257,9 @@ def write_object(output: Output, found: StoreObject, done: str = "") -> None:
 USER, ADDRESS = "PRESSMARK_USER", "PRESSMARK_USER_ADDRESS"
 
 
-def provenance_options(function: Function) -> Function:
-    """Add the options of :class:`Provenance`."""
+def provenance_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of :class:`Provenance`, which the command gets as ``provenance``."""
+    function = gathered("provenance", Provenance)(function)
     for option in (
         click.option(
             "--user-address",
@@ -278,8 +293,9 @@ def content_class_option(name: str | None, path: bytes, kind: str) -> dict[str, 
     return {"content_class": name}
 
 
-def writers_options(function: Function) -> Function:
-    """Add the options for servers that ignore conditions; :func:`writers_option` takes their values."""
+def writers_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for servers that ignore conditions, which the command gets as ``writers``."""
+    function = gathered("writers", Writers)(function)
     for name, what in (
         ("--single-writer", "only this run writes to STORE."),
         (
@@ -292,20 +308,30 @@ def writers_options(function: Function) -> Function:
     return function
 
 
-def writers_option(claims: bool, single_writer: bool, path: bytes, kind: str) -> dict[str, bool]:
-    """Return the options of a store for ``--claims`` and ``--single-writer``.
+class Writers(NamedTuple):
+    """The options of a call for servers that ignore conditions.
 
-    :raises CallError: the store is not an OCFL storage root in object storage, or both are given
+    :ivar claims: of ``--claims``
+    :ivar single_writer: of ``--single-writer``
     """
-    if not (claims or single_writer):
-        return {}
-    if claims and single_writer:
-        raise CallError("--claims: excludes --single-writer; omit one of them")
-    name = "claims" if claims else "single_writer"
-    if kind != "ocfl" or not is_address(path):
-        used = f"--{name.replace('_', '-')}"
-        raise CallError(f"{used}: only for an OCFL storage root in object storage; omit the option")
-    return {name: True}
+
+    claims: bool
+    single_writer: bool
+
+    def options(self, path: bytes, kind: str) -> dict[str, bool]:
+        """Return the options for opening or creating a store.
+
+        :raises CallError: the store is not an OCFL storage root in object storage, or both are given
+        """
+        if not any(self):
+            return {}
+        if all(self):
+            raise CallError("--claims: excludes --single-writer; omit one of them")
+        name = "claims" if self.claims else "single_writer"
+        if kind != "ocfl" or not is_address(path):
+            used = f"--{name.replace('_', '-')}"
+            raise CallError(f"{used}: only for an OCFL storage root in object storage; omit the option")
+        return {name: True}
 
 
 CREATED = click.option(
@@ -337,12 +363,12 @@ class Provenance(NamedTuple):
 
     :ivar message: of ``--message``
     :ivar user: of ``--user``
-    :ivar address: of ``--user-address``
+    :ivar user_address: of ``--user-address``
     """
 
     message: str | None
     user: str | None
-    address: str | None
+    user_address: str | None
 
     def options(self, kind: str) -> dict[str, Any]:
         """Return the options for opening a store of a kind.
@@ -351,12 +377,12 @@ class Provenance(NamedTuple):
         environment.
         """
         if kind != "ocfl":
-            for option, value in (("--message", self.message), ("--user", self.user), ("--user-address", self.address)):
+            for option, value in zip(("--message", "--user", "--user-address"), self, strict=True):
                 if value is not None:
                     raise CallError(f"{option}: a store of kind {kind} does not record it; omit the option")
             return {}
         user, user_source = self.user, "--user"
-        address, address_source = self.address, "--user-address"
+        address, address_source = self.user_address, "--user-address"
         if user is None:
             user, user_source = os.environ.get(USER) or None, USER
             if address is None:

@@ -31,16 +31,15 @@ from pressmark.cli.store.options import (
     LINKS,
     STORE,
     Provenance,
+    StoreFormat,
+    Writers,
     changes_text,
     content_class_option,
     creation_date,
-    job_arguments,
     missing_provenance,
-    open_store,
     provenance_options,
     store_options,
     write_object,
-    writers_option,
     writers_options,
 )
 from pressmark.errors import IdentifierError, ObjectError, quoted
@@ -130,9 +129,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 @job_options
 def put_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     identifier: str | None,
@@ -143,15 +140,12 @@ def put_command(
     replace: bool,
     copy_mode: str,
     content_class: str | None,
-    claims: bool,
-    single_writer: bool,
+    writers: Writers,
     links: str,
     exclude: tuple[str, ...],
     exclude_junk: bool,
     one_file_system: bool,
-    message: str | None,
-    user: str | None,
-    user_address: str | None,
+    provenance: Provenance,
     created: str | None,
     as_json: bool,
     workers: Workers | None,
@@ -163,15 +157,14 @@ def put_command(
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")
         refuse_missing(sources)
-    provenance = Provenance(message, user, user_address)
     how: dict[str, Any] = {"replace": replace, "copy_mode": copy_mode, "links": links, "compare": True}
     how |= {"exclude": globs_to_exclude(exclude, exclude_junk), "one_file_system": one_file_system}
 
     def more(kind: str) -> dict[str, Any]:
-        chosen = content_class_option(content_class, path, kind) | writers_option(claims, single_writer, path, kind)
+        chosen = content_class_option(content_class, path, kind) | writers.options(path, kind)
         return provenance.options(kind) | chosen
 
-    store = open_store(path, kind, layout, identifiers, ignore, more=more)
+    store = store_format.open(path, ignore, more=more)
     count = by_workers = None
     if listed is None:
         source = _source(sources)
@@ -188,7 +181,7 @@ def put_command(
         run = partial(store_listed, store, listed, null, crlf, **how)
         count = count_lines(listed, null, crlf)
         if workers is not None:
-            opened = job_arguments(path, kind, layout, identifiers, ignore, more=more)
+            opened = store_format.job_arguments(path, ignore, more=more)
             by_workers = partial(_stored_by_workers, workers, {**opened, "how": how}, listed, null, crlf)
     is_counted = listed is not None
     shown: dict[str, Any] = {"as_json": as_json, "null": null, "progress": progress}

@@ -13,7 +13,7 @@ from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.check import verdict
-from pressmark.cli.store.options import JSON, STORE, open_store, store_options, writers_option, writers_options
+from pressmark.cli.store.options import JSON, STORE, StoreFormat, Writers, store_options, writers_options
 from pressmark.progress_event import EventListener
 from pressmark.reports import Report
 from pressmark.stores import RepairStep, mend
@@ -78,17 +78,14 @@ Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted
 @store_options
 def repair_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     given: tuple[str, ...],
     good: str | None,
     alone: bool,
     dry_run: bool,
-    claims: bool,
-    single_writer: bool,
+    writers: Writers,
     as_json: bool,
 ) -> int:
     """Repair the problems that can be repaired."""
@@ -96,9 +93,9 @@ def repair_command(
         what = "replacing damaged files is not supported in object storage"
         raise CallError(f"--from: {what}; write the files of a good copy to their keys with another program")
     done = 0
-    more = partial(writers_option, claims, single_writer, path)
+    more = partial(writers.options, path)
     mended: set[str] = set()
-    store = open_store(path, kind, layout, identifiers, undeclared=good is None, more=more)
+    store = store_format.open(path, undeclared=good is None, more=more)
     if alone and store.kind != "ocfl":
         raise CallError("--alone: only for OCFL storage roots; omit the option")
     interrupted = "interrupted; run the same command to continue"

@@ -12,7 +12,7 @@ from pressmark.cli.common.options import THREADS
 from pressmark.cli.common.output import Output
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import format_bytes, format_count
-from pressmark.cli.store.options import JSON, STORE, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, StoreFormat, store_options
 from pressmark.errors import ReportError
 
 __all__ = ["report_command"]
@@ -77,9 +77,7 @@ PAGE_OPTIONS = "--identifiers --endpoint --s3-profile --region"
 @store_options
 def report_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     page: str | None,
@@ -92,7 +90,7 @@ def report_command(
 
     if page is None and not as_json:
         raise CallError("no output; specify -o FILE.html or --json")
-    store = open_store(path, kind, layout, identifiers, undeclared=True)
+    store = store_format.open(path, undeclared=True)
     if page is not None:
         try:
             check_store_page(page, store.root, state)

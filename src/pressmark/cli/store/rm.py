@@ -16,10 +16,10 @@ from pressmark.cli.common.progress import format_count
 from pressmark.cli.store.options import (
     JSON,
     STORE,
-    open_store,
+    StoreFormat,
+    Writers,
     store_options,
     write_object,
-    writers_option,
     writers_options,
 )
 from pressmark.errors import IdentifierError, ObjectError
@@ -72,9 +72,7 @@ Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was do
 @store_options
 def rm_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     removed: tuple[str, ...],
@@ -82,17 +80,14 @@ def rm_command(
     null: bool,
     crlf: Crlf | None,
     dry_run: bool,
-    claims: bool,
-    single_writer: bool,
+    writers: Writers,
     as_json: bool,
 ) -> int:
     """Remove objects."""
     if bool(removed) == (listed is not None):
         raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
     done = failed = 0
-    store: Any = open_store(
-        path, kind, layout, identifiers, ignore, more=partial(writers_option, claims, single_writer, path)
-    )
+    store: Any = store_format.open(path, ignore, more=partial(writers.options, path))
 
     def interrupted() -> str:
         return f"interrupted after {format_count(done, 'object')}; run the command again to remove the others"

@@ -21,13 +21,13 @@ from pressmark.cli.store.options import (
     MODE,
     STORE,
     Provenance,
+    StoreFormat,
+    Writers,
     content_class_option,
     creation_date,
     ocfl_root,
-    open_store,
     provenance_options,
     store_options,
-    writers_option,
     writers_options,
 )
 from pressmark.cli.store.put import one_object, store_objects
@@ -92,9 +92,7 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @store_options
 def update_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     identifier: str,
@@ -104,26 +102,22 @@ def update_command(
     no_dedup: bool,
     copy_mode: str,
     content_class: str | None,
-    claims: bool,
-    single_writer: bool,
+    writers: Writers,
     links: str,
-    message: str | None,
-    user: str | None,
-    user_address: str | None,
+    provenance: Provenance,
     created: str | None,
     as_json: bool,
 ) -> int:
     """Add, remove and rename files of an object."""
     if not (added or removed or renamed):
         raise CallError("missing option; specify --add, --remove or --rename")
-    provenance = Provenance(message, user, user_address)
     add = _unique("--add", ((name, Path(file)) for text in added for name, file in _added(text)))
 
     def more(kind: str) -> dict[str, Any]:
-        chosen = content_class_option(content_class, path, kind) | writers_option(claims, single_writer, path, kind)
+        chosen = content_class_option(content_class, path, kind) | writers.options(path, kind)
         return provenance.options(kind) | chosen if kind == "ocfl" else chosen
 
-    opened = open_store(path, kind, layout, identifiers, more=more)
+    opened = store_format.open(path, more=more)
     opened.refuse_changes()
     store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
     rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))

@@ -13,10 +13,10 @@ from pressmark.cli.store.options import (
     JSON,
     NULL,
     STORE,
+    StoreFormat,
     changes_text,
     check_version,
     ocfl_root,
-    open_store,
     store_options,
 )
 from pressmark.errors import quoted
@@ -59,9 +59,7 @@ Exit status: 0 success, with or without differences; 1 object or version not fou
 @store_options
 def diff_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     identifier: str,
@@ -72,7 +70,7 @@ def diff_command(
 ) -> int:
     """Compare two versions of an object."""
     instead = 'compare the object with a copy from "pressmark store get"'
-    root = ocfl_root(open_store(path, kind, layout, identifiers), "diff", instead)
+    root = ocfl_root(store_format.open(path), "diff", instead)
     found = by_path(root, identifier, root.get)
     older, newer = found.version_pair(before, after)
     changes = found.diff(before, after)

@@ -14,9 +14,9 @@ from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
     STORE,
+    StoreFormat,
     mutable_head_text,
     ocfl_root,
-    open_store,
     store_options,
 )
 from pressmark.errors import quoted
@@ -50,9 +50,7 @@ Exit status: 0 success, 1 object not found or its inventory cannot be read; 2 us
 @store_options
 def log_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     identifier: str,
@@ -60,7 +58,7 @@ def log_command(
 ) -> int:
     """List the versions of an object."""
     instead = '"pressmark store ls STORE IDENTIFIER" lists the files of an object'
-    store = ocfl_root(open_store(path, kind, layout, identifiers), "log", instead)
+    store = ocfl_root(store_format.open(path), "log", instead)
     stored = by_path(store, identifier, store.get)
     versions = stored.versions()
     with Output(progress, as_json=as_json, data=True) as output:

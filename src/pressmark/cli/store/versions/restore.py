@@ -14,13 +14,13 @@ from pressmark.cli.store.options import (
     JSON,
     STORE,
     Provenance,
+    StoreFormat,
+    Writers,
     check_version,
     creation_date,
     ocfl_root,
-    open_store,
     provenance_options,
     store_options,
-    writers_option,
     writers_options,
 )
 from pressmark.cli.store.put import one_object, store_objects
@@ -77,33 +77,27 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 @store_options
 def restore_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
     identifier: str,
     names: tuple[str, ...],
     version: str | None,
     verify: bool,
-    claims: bool,
-    single_writer: bool,
-    message: str | None,
-    user: str | None,
-    user_address: str | None,
+    writers: Writers,
+    provenance: Provenance,
     created: str | None,
     as_json: bool,
 ) -> int:
     """Bring back an earlier version of an object."""
     if version is None:
         raise CallError("missing option '--version'; pressmark store log lists the versions of an object")
-    provenance = Provenance(message, user, user_address)
 
     def more(kind: str) -> dict[str, Any]:
-        chosen = writers_option(claims, single_writer, path, kind)
+        chosen = writers.options(path, kind)
         return provenance.options(kind) | chosen if kind == "ocfl" else chosen
 
-    opened = open_store(path, kind, layout, identifiers, more=more)
+    opened = store_format.open(path, more=more)
     store = ocfl_root(opened, "restore", "restore the object from a backup")
     how: dict[str, Any] = {"verify": verify, **creation_date(created, store.kind)}
     # A shell completes the name of a directory with a slash.

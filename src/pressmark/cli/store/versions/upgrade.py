@@ -18,13 +18,13 @@ from pressmark.cli.store.options import (
     JSON,
     STORE,
     Provenance,
+    StoreFormat,
+    Writers,
     missing_provenance,
     ocfl_root,
-    open_store,
     provenance_options,
     store_options,
     write_object,
-    writers_option,
     writers_options,
 )
 from pressmark.reports import Problem, ProgressEvent
@@ -32,7 +32,7 @@ from pressmark.stores.ocfl.declarations import VERSIONS
 from pressmark.stores.ocfl.inventory import ALGORITHMS
 
 if TYPE_CHECKING:
-    from pressmark.tabular.formats import Crlf
+    pass
 
 __all__ = ["upgrade_command"]
 
@@ -92,38 +92,27 @@ PAGE_OPTIONS = "--identifiers --layout --claims --single-writer --null --crlf --
 @store_options
 def upgrade_command(
     path: bytes,
-    kind: str | None,
-    layout: str | None,
-    identifiers: str | None,
+    store_format: StoreFormat,
     ignore: tuple[str, ...],
     progress: bool | None,
-    ids: tuple[str, ...],
-    listed: str | None,
-    crlf: Crlf | None,
-    match: tuple[str, ...],
-    null: bool,
+    selection: Selection,
     to: str | None,
     algorithm: str | None,
     dry_run: bool,
-    claims: bool,
-    single_writer: bool,
-    message: str | None,
-    user: str | None,
-    user_address: str | None,
+    writers: Writers,
+    provenance: Provenance,
     as_json: bool,
 ) -> int:
     """Upgrade objects to another OCFL version or digest algorithm."""
     if to is None and algorithm is None:
         raise CallError("missing option; specify --to or --algorithm")
-    provenance = Provenance(message, user, user_address)
 
     def more(kind: str) -> dict[str, Any]:
-        chosen = writers_option(claims, single_writer, path, kind)
+        chosen = writers.options(path, kind)
         return provenance.options(kind) | chosen if kind == "ocfl" else chosen
 
-    opened = open_store(path, kind, layout, identifiers, more=more)
+    opened = store_format.open(path, more=more)
     store = ocfl_root(opened, "upgrade", "omit it")
-    selection = Selection(ids, listed, match, null, crlf)
     selected = selection.arguments(lambda: store)
     done = same = failed = 0
 
@@ -131,8 +120,8 @@ def upgrade_command(
         what = f"interrupted after {format_count(done + same, 'object')}"
         return f"{what}; run the same command again to upgrade the others"
 
-    shown: dict[str, Any] = {"as_json": as_json, "null": null, "go_on": not dry_run, "count": selection.count()}
-    with Output(progress, "object", interrupted=interrupted, **shown) as output:
+    shown: dict[str, Any] = {"as_json": as_json, "null": selection.null, "count": selection.count()}
+    with Output(progress, "object", go_on=not dry_run, interrupted=interrupted, **shown) as output:
         problems: list[Problem] = []
 
         def report_problems() -> None:
