@@ -30,8 +30,6 @@ __all__ = [
     "write_page",
 ]
 
-_STYLE = "style.css"
-
 
 def check_packages(path: str, packages: Sequence[str]) -> None:
     """Check that the packages for a report are installed.
@@ -95,18 +93,20 @@ def write_page(path: str, text: str) -> None:
         raise _write_error(path, error) from error
 
 
-def render_page(template: str, context: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
+def render_page(
+    package: str, template: str, context: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]
+) -> str:
     """Render a page.
 
-    :param template: a jinja2 template; it can use the variable ``style`` (the shared style sheet) and the filters
+    :param package: the package of the template
+    :param template: a jinja2 template, which includes ``head.html`` after setting ``title``; it can use the filters
         ``visible``, ``number`` and ``percent``
     :param context: further variables
     :param filters: further filters
     """
     jinja2: Any = importlib.import_module("jinja2")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
-    )
+    how = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True, "auto_reload": False}
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, **how)
     environment.filters |= {
         "visible": escape_unprintable,
         "number": format_number,
@@ -114,9 +114,15 @@ def render_page(template: str, context: Mapping[str, Any], filters: Mapping[str,
         **filters,
     }
     markup: Any = importlib.import_module("markupsafe").Markup
-    style = files("pressmark.html").joinpath(_STYLE).read_text(encoding="utf-8")
-    text: str = environment.from_string(template).render(style=markup(style), **context)
+    texts = {name: _read("pressmark.html", name) for name in ("head.html", "style.css")}
+    environment.loader = jinja2.DictLoader(texts)
+    page = environment.from_string(_read(package, template))
+    text: str = page.render(style=markup(texts["style.css"]), **context)
     return text
+
+
+def _read(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def escape_unprintable(text: str | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.resources import files
 from typing import Any
 
 from pressmark.compare.report.verdict import (
@@ -38,7 +37,6 @@ __all__ = [
     "write_report",
 ]
 
-_TEMPLATE = "page.html"
 _NEEDS = ("matplotlib", "jinja2")
 
 #: Headings for the kinds of collisions.
@@ -78,7 +76,6 @@ def page_text(comparison: ComparisonData) -> str:
     # The figures need matplotlib.
     from pressmark.compare.report.figures import pictures
 
-    template = files("pressmark.compare.report").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     context: dict[str, Any] = {
         "comparison": comparison,
         "layouts": comparison.layouts,
@@ -97,7 +94,8 @@ def page_text(comparison: ComparisonData) -> str:
         "data": embed_json(comparison.record()),
         "version": __version__,
     }
-    return render_page(template, context, {"settings": _settings, "duration": _duration, "large": format_large_number})
+    filters: dict[str, Any] = {"settings": _settings, "duration": _duration, "large": format_large_number}
+    return render_page("pressmark.compare.report", "page.html", context, filters)
 
 
 def _settings(layout: LayoutResult) -> str:

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from pressmark.html import render_page
@@ -18,7 +17,6 @@ from pressmark.version import __version__
 
 __all__ = ["REMEDIES", "Verdict", "page_text", "remedies_for", "verdict_of"]
 
-_TEMPLATE = "page.html"
 
 # Copy modes and verification in words.
 _MODES = {
@@ -131,8 +129,8 @@ def _need(count: int) -> str:
 
 def page_text(outcome: Outcome, summary: Summary) -> str:
     """Return the page; it needs jinja2, see :meth:`Format.check`."""
-    template = files("pressmark.migrate.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    return render_page(template, _context(outcome, summary), {"duration": _duration, "stamp": _stamp})
+    context = _context(outcome, summary)
+    return render_page("pressmark.migrate.reporting", "page.html", context, {"duration": _duration, "stamp": _stamp})
 
 
 def _context(outcome: Outcome, summary: Summary) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib.resources import files
 from math import floor
 from time import gmtime, strftime
 from typing import NamedTuple
@@ -20,7 +19,6 @@ from pressmark.version import __version__
 
 __all__ = ["check_store_page", "store_page_text", "write_store_page"]
 
-_TEMPLATE = "store.html"
 _NEEDS = ("jinja2",)
 # Months with a row of their own; the curve has all.
 _MONTHS = 24
@@ -75,7 +73,6 @@ def write_store_page(report: StoreReportData, path: str | os.PathLike[str]) -> N
 
 def store_page_text(report: StoreReportData) -> str:
     """Return the page; requires jinja2."""
-    template = files("pressmark.stores.reporting").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     statistics = report.statistics
     kind, word, text = _verdict(report)
     growth, curve = _growth(statistics.months)
@@ -102,7 +99,7 @@ def store_page_text(report: StoreReportData) -> str:
         "data": embed_json(report.record()),
         "version": __version__,
     }
-    return render_page(template, context, {"size": _size, "percent": _percent})
+    return render_page("pressmark.stores.reporting", "store.html", context, {"size": _size, "percent": _percent})
 
 
 def _size(size: int) -> str:
