@@ -152,7 +152,7 @@ def test_a_full_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     class Full(store_comparison._Index):
         def __init__(self) -> None:
             super().__init__()
-            self._execute("PRAGMA max_page_count = 4")
+            self.execute("PRAGMA max_page_count = 4")
 
     monkeypatch.setattr(store_comparison, "_Index", Full)
     one, other = new_store("pairtree", tmp_path / "one"), new_store("pairtree", tmp_path / "other")

@@ -13,18 +13,18 @@ import io
 import json
 import os
 import re
-import sqlite3
 from base64 import b64decode
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from itertools import islice
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from pressmark.buckets.bucket import DIGESTS, ListedKey
 from pressmark.errors import StoreError
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.gzipped import GunzippedStream
+from pressmark.fs.spilling import TemporaryDatabase
 from pressmark.threads import require_use
 
 __all__ = ["ChecksumReport"]
@@ -55,7 +55,7 @@ class _Fit(NamedTuple):
     why: str | None = None
 
 
-class ChecksumReport:
+class ChecksumReport(TemporaryDatabase):
     """The digests of a report, for the keys that have not changed since then; a context manager.
 
     :param path: a table in CSV: a report of S3 Batch Operations; or one with a header, and the columns ``Key`` and
@@ -65,17 +65,14 @@ class ChecksumReport:
     :param prefix: the beginning of the keys
     :raises StoreError: the file is not such a table
     :raises OSError: it cannot be read
+    :raises SpillError: a temporary file cannot be written or read, like all methods
     """
 
     def __init__(self, path: str | bytes | os.PathLike[str], bucket: str, prefix: bytes) -> None:
         self._name = os.fsdecode(path)
         self._bucket = bucket
         self._prefix = prefix
-        self._base = sqlite3.connect("", isolation_level=None)  # a temporary file, once it is large
-        self._base.execute(f"PRAGMA cache_size = -{_CACHE >> 10}")
-        self._base.execute("PRAGMA journal_mode = OFF")
-        self._base.execute("PRAGMA temp_store = FILE")
-        self._base.executescript(_SCHEMA)
+        super().__init__(_SCHEMA, _CACHE)
         try:
             with open_regular(os.fsencode(path), follow=True) as file:
                 #: When the report was written, at the latest.
@@ -86,38 +83,18 @@ class ChecksumReport:
             self._base.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._base.close()
-
     # --- read ---------------------------------------------------------------------------------------------------------
 
     def _read(self, file: Any) -> None:
         rows = _digests(_records(file, self._name), self._bucket, self._prefix)
         self._write("row", 8, rows)
-        self._base.execute("CREATE INDEX by_key ON row (key)")
-        self._base.execute("CREATE INDEX by_encoded_key ON row (encoded)")
+        self.execute("CREATE INDEX by_key ON row (key)")
+        self.execute("CREATE INDEX by_encoded_key ON row (encoded)")
 
-    def _write(self, table: str, columns: int, rows: Iterable[tuple[object, ...]]) -> None:
-        waiting: list[tuple[object, ...]] = []
-        command = f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * columns)})"
-        try:
-            self._base.execute("BEGIN")
-            for row in rows:
-                waiting.append(row)
-                if len(waiting) == _TOGETHER:
-                    require_use()
-                    self._base.executemany(command, waiting)
-                    waiting.clear()
-            self._base.executemany(command, waiting)
-            self._base.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            what = f"temporary database: {error}; set TMPDIR to a directory with more space"
-            raise StoreError(self._name, what) from error
+    def _write(self, table: str, columns: int, rows: Iterator[tuple[object, ...]]) -> None:
+        while waiting := list(islice(rows, _TOGETHER)):
+            require_use()
+            self.execute_many(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * columns)})", waiting)
 
     # --- fit ----------------------------------------------------------------------------------------------------------
 
@@ -134,7 +111,7 @@ class ChecksumReport:
         for column in ("key", "encoded"):
             # A report encodes keys as in a URL; other tables may contain them as they are.
             order = f"SELECT {columns} FROM row WHERE {column} = ? ORDER BY rowid"
-            rows = rows or self._base.execute(order, (listed.key,)).fetchall()
+            rows = rows or list(self.rows(order, (listed.key,)))
         why = None
         found = False
         for algorithm, digest, token, size, modified, has_version in rows:
@@ -154,7 +131,7 @@ class ChecksumReport:
 
     def find(self, key: bytes, algorithms: Collection[str]) -> tuple[dict[str, str], str]:
         """Return the digests of a key by algorithm, and why there are none."""
-        rows = self._base.execute("SELECT algorithm, digest, why FROM fit WHERE key = ?", (key,)).fetchall()
+        rows = list(self.rows("SELECT algorithm, digest, why FROM fit WHERE key = ?", (key,)))
         digests = {algorithm: digest for algorithm, digest, _why in rows if algorithm in algorithms}
         if digests:
             return digests, ""

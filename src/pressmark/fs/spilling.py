@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -44,14 +44,16 @@ class TemporaryDatabase:
     """Tables of which a few megabytes are in memory; a context manager.
 
     :param tables: SQL statements that create them
+    :param memory: bytes in memory
     :raises SpillError: the temporary file cannot be written or read, like all methods
     """
 
-    def __init__(self, tables: str) -> None:
+    def __init__(self, tables: str, memory: int = 2 << 20) -> None:
         # SQLite removes the file of a database without a name.
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        settings = f"journal_mode=OFF; PRAGMA temp_store=FILE; PRAGMA cache_size=-{memory >> 10}"
         with SPILLING:
-            self._base.executescript(f"PRAGMA journal_mode=OFF; {tables} BEGIN;")
+            self._base.executescript(f"PRAGMA {settings}; {tables} BEGIN;")
 
     def __enter__(self) -> Self:
         return self
@@ -61,10 +63,15 @@ class TemporaryDatabase:
     ) -> None:
         self._base.close()
 
-    def execute(self, statement: str, values: Sequence[object] = ()) -> int | None:
-        """Execute a statement, and return the number of the row that it inserted last."""
+    def execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Execute a statement; the cursor has the first row of a query."""
         with SPILLING:
-            return self._base.execute(statement, values).lastrowid
+            return self._base.execute(statement, values)
+
+    def execute_many(self, statement: str, values: Iterable[Sequence[object]]) -> None:
+        """Execute a statement with each of these values."""
+        with SPILLING:
+            self._base.executemany(statement, values)
 
     def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[Any]:
         """Yield the rows of a query."""

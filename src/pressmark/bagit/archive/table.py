@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from pressmark.bagit.bag_directory import LINKS, ResolvedPath
-from pressmark.fs.spilling import SPILLING
+from pressmark.fs.spilling import SPILLING, TemporaryDatabase
 
 __all__ = ["OCCUPIED", "SAME_NAME", "ArchivedBag", "MemberTable", "Node", "spooled"]
 
@@ -40,7 +40,7 @@ CREATE TABLE node (
     id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL,
     value BLOB NOT NULL, algorithms INTEGER NOT NULL, start INTEGER NOT NULL, position INTEGER NOT NULL,
     UNIQUE (parent, name)
-)
+);
 """
 
 
@@ -64,7 +64,7 @@ class Node(NamedTuple):
     offset: int = -1
 
 
-class MemberTable:
+class MemberTable(TemporaryDatabase):
     """The members of an archive, or the files of a bag in a bucket; a context manager.
 
     :param check_members: called with the number of members and directories
@@ -77,22 +77,12 @@ class MemberTable:
         self._directories: dict[bytes, int] = {}
         self._tag_files = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
         self._kept = 0
-        with SPILLING:
-            self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-            self._base.execute(f"PRAGMA cache_size = -{_CACHE >> 10}")
-            self._base.execute("PRAGMA journal_mode = OFF")
-            self._base.execute("PRAGMA synchronous = OFF")
-            self._base.execute("PRAGMA temp_store = FILE")
-            self._base.execute(_SCHEMA)
-            self._base.execute("BEGIN")
-
-    def __enter__(self) -> MemberTable:
-        return self
+        super().__init__(_SCHEMA, _CACHE)
 
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        self._base.close()
+        super().__exit__(_type, _value, _traceback)
         self._tag_files.close()
 
     # --- writing ------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class MovedFiles(TemporaryDatabase):
         """
         path, digests = os.fsencode(outcome.path), outcome.digests
         row = (path, json.dumps(digests), outcome.size, outcome.mtime_ns, outcome.kind, outcome.message, state)
-        number = self.execute("INSERT INTO new VALUES (NULL, NULL, ?, ?, ?, ?, ?, ?, ?)", row)
+        number = self.execute("INSERT INTO new VALUES (NULL, NULL, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
         if digests is None:
             return
         contents = {_content({name: digests[name] for name in names}) for names in algorithm_sets}

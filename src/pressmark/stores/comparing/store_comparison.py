@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,7 +10,7 @@ from pressmark.errors import ObjectError, quoted_path
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.spilling import SPILLING
+from pressmark.fs.spilling import TemporaryDatabase
 from pressmark.progress_event import Progress, ProgressEvent
 from pressmark.reports import Problem
 from pressmark.stores.comparing.object_pairs import (
@@ -88,7 +86,7 @@ class StoreComparison:
         return not any(self.counts[name] for name in ("different", "only_here", "only_there", "unreadable"))
 
     def __iter__(self) -> Iterator[Difference]:
-        with closing(_Index()) as index:
+        with _Index() as index:
             for pair in self._pairs(index):
                 yield from self._counted(pair)
 
@@ -218,32 +216,26 @@ def compare(
     return StoreComparison(store, other, digests, ignore, threads, progress)
 
 
-class _Index:
+class _Index(TemporaryDatabase):
     """The objects of the other store by their identifiers, in a temporary file if they need much memory.
 
     :raises SpillError: the temporary file cannot be written or read, like all methods
     """
 
     def __init__(self) -> None:
-        self._rows = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._execute("CREATE TABLE objects (id BLOB PRIMARY KEY, path BLOB, inside BLOB, is_taken INT)")
-        self._execute("BEGIN")
-
-    def _execute(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
-        with SPILLING:
-            return self._rows.execute(query, values)
+        super().__init__("CREATE TABLE objects (id BLOB PRIMARY KEY, path BLOB, inside BLOB, is_taken INT);")
 
     def add(self, record: StoreObject) -> bool:
         """Add an object, and return whether it is the first one with its identifier."""
         inside = None if record.encapsulation is None else encode_fs(record.encapsulation)
         row = (encode_fs(str(record.id)), encode_fs(record.path), inside)
-        return self._execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?, 0)", row).rowcount == 1
+        return self.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?, 0)", row).rowcount == 1
 
     def take(self, record: StoreObject) -> tuple[StoreObject | None, bool]:
         """Return the object with the identifier of another one, and whether it is asked for the first time."""
         key = encode_fs(str(record.id))
-        found = self._execute("SELECT path, inside, is_taken FROM objects WHERE id = ?", (key,)).fetchone()
-        self._execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, 1)", (key, *(found or (None, None))[:2]))
+        found = self.execute("SELECT path, inside, is_taken FROM objects WHERE id = ?", (key,)).fetchone()
+        self.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, 1)", (key, *(found or (None, None))[:2]))
         if found is None or found[0] is None:
             return None, found is None
         inside = None if found[1] is None else decode_fs(found[1])
@@ -251,11 +243,8 @@ class _Index:
 
     def left(self) -> Iterator[str]:
         """Yield the identifiers of the objects that were not asked for, in the order of the other store."""
-        for (key,) in self._execute("SELECT id FROM objects WHERE NOT is_taken ORDER BY rowid"):
+        for (key,) in self.rows("SELECT id FROM objects WHERE NOT is_taken ORDER BY rowid"):
             yield decode_fs(key)
-
-    def close(self) -> None:
-        self._rows.close()
 
 
 def _content_difference(identifier: str, file: FilePair, here: Outcome, there: Outcome) -> Iterator[Difference]:
