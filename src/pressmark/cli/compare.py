@@ -55,7 +55,7 @@ Compare layouts on the identifiers in FILE.
 \b
 Examples:
   pressmark compare identifiers.txt
-  pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
+  pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=:
 
 The output begins with the layout to choose for each kind of store, two reasons, and the command that creates the store;
 then come doubtful identifiers, what speaks against the other layouts, and tables.
@@ -68,8 +68,8 @@ The command writes only the report and, with --probe, temporary samples.
 EPILOG = """\
 \b
 More examples:
-  pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
-  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3
+  pressmark compare table.csv --column id --layout 0004 --directory-limit 1000
+  pressmark compare identifiers.txt --files-per-object 20 --versions 3 --json
 
 FILE is a list of identifiers: lines (with -0, NUL-terminated); a column of CSV, TSV, JSON lines or Parquet (--column);
 or "-" for standard input. All formats except Parquet can be gzipped. Nulls in Parquet and JSON lines are skipped. If

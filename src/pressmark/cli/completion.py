@@ -22,10 +22,10 @@ Examples:
 It completes commands, options, files, layouts, algorithms and kinds of stores. Install the script once:
 
 \b
-  bash        pressmark completion bash > ~/.local/share/bash-completion/completions/pressmark
-  zsh         pressmark completion zsh > ~/.zfunc/_pressmark
-  fish        pressmark completion fish > ~/.config/fish/completions/pressmark.fish
-  powershell  pressmark completion powershell >> $PROFILE
+  pressmark completion bash >> ~/.bashrc
+  pressmark completion zsh > ~/.zfunc/_pressmark
+  pressmark completion fish > ~/.config/fish/completions/pressmark.fish
+  pressmark completion powershell >> $PROFILE
 
 zsh requires the line "fpath+=~/.zfunc; autoload -Uz compinit; compinit" in ~/.zshrc. Create missing directories first.
 """

@@ -65,7 +65,7 @@ EPILOG = """\
 More examples:
   find files -type f -print0 | pressmark hash --from - --null
   (cd files; pressmark hash . -o ../files.sha512)
-  pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash files --format json --ledger files.ledger -o files.jsonl
   pressmark hash s3://books/scans --digests=stored -o scans.sha512
   pressmark hash files --exclude "*.tmp" --exclude-junk
   pressmark hash files --read sequential --threads 1

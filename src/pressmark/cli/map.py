@@ -121,9 +121,9 @@ MAP = _Direction(
   pressmark map pairtree german.csv --column Signatur --delimiter ';'
   pressmark map 0003 records.jsonl --column id -o with-paths.jsonl
   pressmark map pairtree windows.txt --crlf strip
-  pressmark map pairtree hathi_full.txt.gz --format tsv --column 1 --no-header -o paths.tsv.gz
-  pressmark map 0004 table.parquet --column id --on-error empty -o paths.parquet
-  gunzip -c hathi_full.txt.gz | pressmark map pairtree --format tsv --column 1 --no-header""",
+  pressmark map pairtree hathi_full.txt.gz --format tsv --column 1 --no-header
+  pressmark map 0004 table.parquet --column id --on-error empty -o new.parquet
+  pressmark map pairtree --format tsv --column ppath < table.tsv""",
 )
 
 UNMAP = _Direction(

@@ -51,7 +51,7 @@ Verify all files in MANIFEST, and print those that do not match.
 
 \b
 Examples:
-  (cd files; pressmark hash . -o ../SUMS) && pressmark verify SUMS --root files
+  (cd files; pressmark hash . -o ../SUMS); pressmark verify SUMS --root files
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
 
 Each problem is a line on stdout: "changed", "missing", "unreadable", "new", "moved" or "duplicate", and the name of the
@@ -97,8 +97,8 @@ EPILOG = """\
 \b
 More examples:
   cd files && sha512sum * | pressmark verify - --json
-  (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
-  (cd files && md5sum *) > MD5SUMS; pressmark verify MD5SUMS --root files --update
+  (cd files; sha256sum *) > SUMS; pressmark verify SUMS --root files --json
+  (cd files; md5sum *) > SUMS; pressmark verify SUMS --root files --update
   pressmark verify SHA512SUMS --root s3://books/files --digests=stored
 
 Exit status: 0 all files match MANIFEST (or with --update the new one), and with --root no other files exist, 1 a file

@@ -24,7 +24,7 @@ Create, validate, update, complete and pack bags (BagIt).
 
 \b
 Examples:
-  pressmark bag create files -o bag --info "Source-Organization=Example University"
+  pressmark bag create files -o bag --info "Contact-Name=A. Archivist"
   pressmark bag validate bag
 
 A bag is a directory for transfer and storage; it contains a payload and manifests with checksums. Pressmark

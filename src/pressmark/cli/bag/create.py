@@ -94,12 +94,13 @@ More examples:
   pressmark bag create files -o bag.tar.gz
   pressmark bag create files -o s3://bucket/bag
   pressmark bag create files -o bag -a sha512,md5
-  pressmark bag create files one.txt two.txt -o bag --copy-mode hardlink --tag-file readme.txt
-  pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
-  pressmark bag create files -o bag.zip --profile profile.json --info "Contact-Name=A. Archivist"
+  pressmark bag create files one.txt two.txt -o bag --copy-mode hardlink
+  pressmark bag create files -o bag --tag-file readme.txt
+  pressmark bag create files --info-file bag-info-template.txt
+  pressmark bag create files --profile profile.json --info Contact-Name=Ann
   pressmark bag create files -o bag --exclude "*.tmp" --exclude-junk
   pressmark bag create files -o bag --fetch-base https://example.org/files/
-  pressmark bag create --table items.csv --column path -o bags --profile profile.json
+  pressmark bag create --table items.csv -o bags --profile profile.json
   pressmark bag create --fetch files.txt --manifest SHA512SUMS -o bag
   pressmark bag create objects/*
 

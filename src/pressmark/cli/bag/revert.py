@@ -43,7 +43,7 @@ EPILOG = """\
 \b
 More examples:
   pressmark bag revert bag --level complete
-  pressmark bag revert bag --delete-tag-files -o bag.sha512 && pressmark verify bag.sha512
+  pressmark bag revert bag --delete-tag-files -o bag.sha512
 
 A revert is atomic, and copies nothing: after an interruption, either the bag is unchanged, or running the same command
 again completes the revert. Symbolic links in the payload must not lead out of it, and a bag with files that are listed

@@ -67,7 +67,7 @@ it does not affect.
 EPILOG = """\
 \b
 More examples:
-  pressmark bag update bag --accept added,removed --info "Bagging-Date=2026-11-21"
+  pressmark bag update bag --accept added --info Bagging-Date=2026-11-21
   pressmark bag update bag --info "Contact-Name=A. Archivist" --metadata-only
   pressmark bag update bag --add-algorithm sha512 --accept no-manifest
 

@@ -24,7 +24,7 @@ Migrate the objects of the store SOURCE to the store DESTINATION.
 \b
 Examples:
   pressmark migrate books newroot --to ocfl --layout 0003 --dry-run
-  pressmark migrate books newroot --to ocfl --layout 0003:tupleSize=2 --report report.html
+  pressmark migrate books newroot --to ocfl --layout 0003 --report page.html
 
 SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is created, unless it is
 already a store of the requested kind and layout. Objects keep their identifiers, unless --map changes them. SOURCE is

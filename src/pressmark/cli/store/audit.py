@@ -31,8 +31,8 @@ Verify the objects of STORE that were verified longest ago.
 
 \b
 Examples:
-  pressmark store audit books --state books.audit --for 6h
-  pressmark store audit root --state root.audit --older-than 90d --max-bytes 2T
+  pressmark store audit books --state books.audit --max-bytes 2T
+  pressmark store audit root --state root.audit --older-than 90d --for 6h
 
 The file of --state records the results, so that the same command, run every night for example, continues with the
 other objects. When all are verified, it begins a new round.
@@ -41,7 +41,7 @@ other objects. When all are verified, it begins a new round.
 DETAILS = """\
 \b
 More examples:
-  pressmark store audit books --state books.audit --for 0     # only the summary
+  pressmark store audit books --state books.audit --for 0  # only the summary
   pressmark store audit books --state books.audit --match 'ark:/13030/*'
   pressmark store audit s3://books/root --state root.audit --digests=stored
 

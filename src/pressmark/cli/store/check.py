@@ -45,8 +45,8 @@ DETAILS = """\
 More examples:
   pressmark store check books --from identifiers.txt --json
   pressmark store check books --match 'ark:/13030/*'
-  pressmark store check object --digests        # the directory of an OCFL object
-  pressmark store check root --kind ocfl        # also a root without its declaration
+  pressmark store check object --digests  # the directory of an OCFL object
+  pressmark store check root --kind ocfl  # also without its declaration
   pressmark store check s3://books/root --digests=stored
   pressmark store check s3://books/root --digests-from report.csv
 

@@ -26,7 +26,7 @@ Create an empty store of KIND in the directory STORE.
 \b
 Examples:
   pressmark store init pairtree books --prefix ark:/13030/
-  pressmark store init ocfl root --layout 0003:digestAlgorithm=sha512,tupleSize=2
+  pressmark store init ocfl root --layout 0003:digestAlgorithm=sha512
 
 STORE must be empty or not exist. An OCFL storage root can be in object storage: see the last example.
 """
@@ -34,7 +34,7 @@ STORE must be empty or not exist. An OCFL storage root can be in object storage:
 EPILOG = """\
 \b
 More examples:
-  pressmark store init vitro uploads --namespace http://vivo.example.edu/individual/
+  pressmark store init vitro uploads --namespace http://vivo.example.edu/id/
   pressmark store init bags transfers
   pressmark store init ocfl s3://books/root --layout 0003
 

@@ -71,8 +71,8 @@ SOURCE is a file, or a directory whose content is stored. Several SOURCEs keep t
 EPILOG = """\
 \b
 More examples:
-  pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
-  pressmark store put root ark:/13030/xt12t3 scans --replace --message "New scans"
+  pressmark store put uploads http://vivo.example.edu/individual/n31 lily.jpg
+  pressmark store put root ark:/13030/xt12t3 scans --replace --message Rescan
   pressmark store put root --from objects.tsv --exclude "*.tmp" --exclude-junk
 
 Storing an object is atomic, even if the command is killed. Each stored object is a line on standard output: identifier,

@@ -38,7 +38,7 @@ Each change is a line on standard output: the action, the path in STORE, and nam
   encapsulate   Pairtree: move all files of an object into one directory, obj
   finish        complete an interrupted change
   mend          OCFL and bags: replace a damaged or lost file (--from)
-  move          Vitro: move an object hidden by a namespace to its current path
+  move          Vitro: move an object hidden by a namespace to its path
   prune         remove empty directories
   remove        remove temporary files of interrupted runs
   rename        Vitro: rename a file as Vitro encodes its name

@@ -45,8 +45,8 @@ Add, replace, remove and rename files of the OCFL object IDENTIFIER.
 
 \b
 Examples:
-  pressmark store update root ark:/13030/xt12t3 --add page2.tif --add lily.jpg=cover.jpg
-  pressmark store update root ark:/13030/xt12t3 --remove mets.xml --rename page1.tif=images/1.tif
+  pressmark store update root ark:/13030/xt12t3 --add lily.jpg=cover.jpg
+  pressmark store update root ark:/13030/xt12t3 --rename page1.tif=tif/1.tif
 
 All changes are stored in one new version. All other files are kept.
 """
@@ -54,7 +54,8 @@ All changes are stored in one new version. All other files are kept.
 EPILOG = """\
 \b
 More examples:
-  pressmark store update root ark:/13030/xt12t3 --add mets.xml --message "New mets" --user Curator
+  pressmark store update root ark:/13030/xt12t3 --remove mets.xml
+  pressmark store update root ark:/13030/xt12t3 --add page2.tif --user Curator
 
 Only added files are read. Content that already exists in a version of the object is not stored again: the stored file
 is read and compared with its digest, and if it is damaged, the new content is stored, with a warning. If nothing

@@ -30,8 +30,8 @@ List the files that differ between two versions of an OCFL object.
 
 \b
 Examples:
-  pressmark store diff root ark:/13030/xt12t3           # the two newest versions
-  pressmark store diff root ark:/13030/xt12t3 v1        # v1 and the newest version
+  pressmark store diff root ark:/13030/xt12t3     # the two newest versions
+  pressmark store diff root ark:/13030/xt12t3 v1  # v1 and the newest version
 """
 
 EPILOG = """\

@@ -34,8 +34,8 @@ Bring back an earlier version of the OCFL object IDENTIFIER.
 
 \b
 Examples:
-  pressmark store restore root ark:/13030/xt12t3 --version v1 --message "Undo the new scans"
-  pressmark store restore root ark:/13030/xt12t3 --version v1 mets.xml page1.tif
+  pressmark store restore root ark:/13030/xt12t3 --version v1 --message Undo
+  pressmark store restore root ark:/13030/xt12t3 --version v1 mets.xml
 
 Its files become a new version. With PATHs, only these files and directories become as they were.
 """

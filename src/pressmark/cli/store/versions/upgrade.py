@@ -42,7 +42,7 @@ Upgrade the objects of an OCFL storage root, each by a new version.
 \b
 Examples:
   pressmark store upgrade root --to 1.1 --dry-run
-  pressmark store upgrade root --to 1.1 --algorithm sha512 --message "OCFL 1.1"
+  pressmark store upgrade root --to 1.1 --algorithm sha512 --message "To 1.1"
 
 --to sets the OCFL version, --algorithm the digest algorithm. Without IDENTIFIER, --from or --match, all objects of
 STORE are upgraded.
