@@ -165,7 +165,8 @@ def test_archives_and_a_profile(files: Path) -> None:
         (3, "failed", "out/b.zip"),
         (4, "created", "out/c.zip"),
     ]
-    assert "bag-info.txt lacks Contact-Name" in str(found[1].error)
+    reason = "bag-info.txt lacks Contact-Name; fill the column of each in row 3, or add the column"
+    assert str(found[1].error).endswith(f": {reason}")
     assert Bag.open("out/a.zip").validate(profile=wanted).problems == []
     assert [one.status for one in run(table, profile=wanted, archive="zip")] == ["exists", "failed", "exists"]
 

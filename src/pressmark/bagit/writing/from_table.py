@@ -20,6 +20,7 @@ from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.profile import Profile
 from pressmark.bagit.walk import SeenNames
 from pressmark.bagit.writing.options import Elements, Path, checked_elements
+from pressmark.bagit.writing.profile_options import add_elements
 from pressmark.buckets.address import is_address
 from pressmark.errors import BagError, FormatError, PressmarkError, TableError, is_store_wide, quoted, quoted_path
 from pressmark.fs.durable import exists
@@ -284,6 +285,10 @@ def _create(task: _Task, make: partial[Bag], shared: list[tuple[str, str]], list
         if is_store_wide(error):
             raise
         known = error if isinstance(error, PressmarkError) else BagError(task.source, str(error))
+        if isinstance(known, BagError) and add_elements() in known.reason:
+            # The elements of a bag are the cells of its row.
+            advice = f"fill the column of each in row {task.number}, or add the column"
+            known = BagError(known.path, known.reason.replace(add_elements(), advice))
         return TableBag(task.number, task.source, task.path, "failed", error=known, problems=problems)
     return TableBag(task.number, task.source, task.path, "created", bag, problems=problems)
 

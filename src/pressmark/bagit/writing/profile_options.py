@@ -23,7 +23,7 @@ from pressmark.fixity.algorithms import algorithm_names
 from pressmark.option_names import option
 from pressmark.reports import ERROR, Problem
 
-__all__ = ["fit_profile", "profile_algorithms"]
+__all__ = ["add_elements", "fit_profile", "profile_algorithms"]
 
 # The versions that can be written, the preferred one first.
 VERSIONS = ((1, 0), (0, 97), (0, 96))
@@ -108,7 +108,7 @@ def _reasons(errors: Sequence[Problem], profile: Profile) -> Iterator[str]:
     missing = {one.expected for one in errors if one.kind == "profile-element-missing"}
     if missing:
         labels = [_with_values(element) for element in profile.elements if element.label in missing]
-        yield f"bag-info.txt lacks {', '.join(labels)}; add each with {option('info')}"
+        yield f"bag-info.txt lacks {', '.join(labels)}; {add_elements()}"
     files = [quoted_path(one.path) for one in errors if one.kind == "profile-tag-file-missing"]
     if files:
         yield f"required tag files are missing: {', '.join(files)}; add each with {option('tag_files')}"
@@ -125,6 +125,11 @@ def _reasons(errors: Sequence[Problem], profile: Profile) -> Iterator[str]:
         elif one.kind not in ("profile-element-missing", "profile-tag-file-missing"):
             where = f"{quoted_path(one.path)}: " if one.path else ""
             yield f"{where}{one.message}"
+
+
+def add_elements() -> str:
+    """Return the advice about elements that a profile requires."""
+    return f"add each with {option('info')}"
 
 
 def _with_values(element: Element) -> str:
