@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import shutil
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +19,8 @@ import pytest
 
 from benchmarks.conftest import Measure
 from benchmarks.corpora.files import KIB, MIB, paths_of, warm, write_files
-from benchmarks.peers.hashing import for_each_file
+from benchmarks.peers.environments import Unavailable
+from benchmarks.peers.hashing import b3sum_program, for_each_file, installed
 from pressmark import fixity
 from pressmark.fixity import ALGORITHMS
 
@@ -173,10 +174,13 @@ def test_command(
 @pytest.mark.parametrize(("algorithm", "tool"), [(one, tool) for one, tools in TOOLS.items() for tool in tools])
 @pytest.mark.parametrize("shape", ["4 KiB", "one of 128 MiB"])
 def test_tool(measure: Measure, files: Callable[..., list[str]], shape: str, algorithm: str, tool: str) -> None:
-    if shutil.which(tool.split()[0]) is None:
-        pytest.skip(f"{tool.split()[0]} is not installed")
+    name, _, options = tool.partition(" ")
+    try:
+        program = b3sum_program() if name == "b3sum" else installed(name)
+    except Unavailable as error:
+        pytest.skip(f"not available: {error}")
     paths = files(shape, "memory")
-    words = for_each_file(tool, Path(paths[0]).parents[1], processes=2)
+    words = for_each_file(f"{shlex.quote(str(program))} {options}", Path(paths[0]).parents[1], processes=2)
     measure.command(command_title(shape, algorithm), *words, files=len(paths))
 
 

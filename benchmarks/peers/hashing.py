@@ -15,7 +15,7 @@ from benchmarks.peers import environments
 from benchmarks.peers.environments import HERE, Unavailable
 from pressmark import _kernels
 
-__all__ = ["PROGRAMS", "Program", "Words", "for_each_file"]
+__all__ = ["PROGRAMS", "Program", "Words", "b3sum_program", "for_each_file", "installed"]
 
 B3SUM = "1.8.7"
 
@@ -80,12 +80,13 @@ def _go_avx512(algorithm: str, folder: Path, paths: Path) -> Words:
 
 
 @functools.cache
-def _b3sum_program() -> Path:
+def b3sum_program() -> Path:
+    """Return b3sum, which is built if it is missing."""
     return environments.cargo_install("b3sum", B3SUM)
 
 
 def _b3sum(_algorithm: str, folder: Path, _paths: Path) -> Words:
-    return for_each_file(f"{shlex.quote(str(_b3sum_program()))} --num-threads 1", folder, 1)
+    return for_each_file(f"{shlex.quote(str(b3sum_program()))} --num-threads 1", folder, 1)
 
 
 def _xxhsum(_algorithm: str, folder: Path, _paths: Path) -> Words:
