@@ -5,10 +5,13 @@ from __future__ import annotations
 import doctest
 import importlib
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 import pressmark
+from pressmark.layouts import list_layouts
+from pressmark.layouts.base import CLASSES
 from support.implementations import Implementation
 
 PACKAGE = Path(pressmark.__file__).parent
@@ -29,8 +32,10 @@ def test_examples(name: str, implementation: Implementation, tmp_path: Path, mon
     runner = doctest.DocTestRunner(verbose=False)
     failures: list[str] = []
     examples = doctest.DocTestFinder().find(importlib.import_module(name), name)
-    for found in examples:
-        runner.run(found, out=failures.append)
+    list_layouts()  # loads those of the package
+    with mock.patch.dict(CLASSES):  # an example defines a layout, which other tests do not know
+        for found in examples:
+            runner.run(found, out=failures.append)
     assert "".join(failures) == ""
     assert runner.tries > 0
     assert not [one.source for found in examples for one in found.examples if one.options.get(doctest.SKIP)]
