@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +61,24 @@ def test_lanes_skip_items_without_a_path(every_level: list[str]) -> None:
         with use(NATIVE):
             results = layout.map_ids(ids, on_error="none")
             assert results == [layout.map_id("b") if number % 5 else None for number in range(200)]
+
+
+@pytest.mark.repository
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads the rows of x86-64")
+def test_the_page_has_the_number_of_lanes(every_level: list[str]) -> None:
+    """The table of docs/reference/platforms.md is that of the kernels, at every level of this machine."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "platforms.md"
+    head, _, *lines = page.read_text(encoding="utf-8").partition("| level | instructions |")[2].splitlines()
+    cells = [line.split("|") for line in lines[:7]]
+    rows = {one[1].strip(" `").removesuffix("`, x86-64"): one[3:-1] for one in cells}
+    columns = [one.strip().split(", ") for one in head.split("|")[:-1]]
+    digests = NATIVE.kernels._digests
+    for level in every_level:
+        digests.use_level(level)
+        for names, cell in zip(columns, rows[level], strict=True):
+            for name in names:
+                algorithm = {"BLAKE2b": "blake2b-512"}.get(name, name.replace("-", "").lower())
+                assert (level, name, digests.lane_count(algorithm)) == (level, name, int(cell.split(",")[0]))
 
 
 def test_an_unknown_level_is_refused(every_level: list[str]) -> None:
