@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -150,7 +151,8 @@ def started(files: Path) -> subprocess.Popen[bytes]:
         preexec_fn=restore_signals,
     )
     deadline = time.monotonic() + 60
-    while not (files / "out" / "a").exists() or not list((files / "out").glob(".pressmark-*")):
+    unfinished = {"a", f".pressmark-{hashlib.sha256(b'b').hexdigest()[:16]}.tmp"}
+    while not (files / "out").exists() or set(os.listdir(files / "out")) != unfinished:
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
