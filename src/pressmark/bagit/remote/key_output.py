@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
+from threading import Lock
+from typing import Any, cast
 
 from pressmark.bagit.changes import refusing
 from pressmark.bagit.remote.bag_in_bucket import bucket_errors
 from pressmark.buckets.address import find_key
 from pressmark.buckets.bucket import Bucket
-from pressmark.buckets.probe import require_fit
+from pressmark.buckets.probe import ProbeResult, require_fit
 from pressmark.buckets.requests import REQUESTS
 from pressmark.buckets.upload import PartsUpload
 from pressmark.errors import BagError
@@ -20,6 +23,8 @@ __all__ = ["KeyOutput", "fit_bucket", "new_key", "require_free"]
 
 # Bytes to collect before an upload begins: by then, its size may be known.
 FIRST = 1 << 20
+# A probe tries algorithms by a setting of the bucket, and uploads of two probes can disturb each other.
+_PROBING = Lock()
 
 
 def fit_bucket(address: bytes) -> tuple[Bucket, bytes]:
@@ -32,11 +37,18 @@ def fit_bucket(address: bytes) -> tuple[Bucket, bytes]:
         raise BagError(
             address, "the address names only a bucket; specify the key of the new bag, such as s3://books/bag"
         )
-    found = require_fit(bucket, key[: key.rfind(b"/") + 1])
+    with _PROBING:
+        found = _probed(cast(Any, bucket), key[: key.rfind(b"/") + 1])
     if not found.completes:
         what = "the server ignores the condition of uploads in parts, so that files over 8 MiB can be overwritten"
         raise BagError(address, f"{what}; use another server")
     return bucket, key
+
+
+@lru_cache(8)
+def _probed(bucket: Bucket, prefix: bytes) -> ProbeResult:
+    """Probe a server once for all bags of a table."""
+    return require_fit(bucket, prefix)
 
 
 def require_free(bucket: Bucket, key: bytes, address: bytes) -> None:
