@@ -12,10 +12,10 @@ from pressmark import bagit
 from pressmark.buckets import address
 from pressmark.buckets.bucket import ANY
 from pressmark.buckets.s3 import S3Bucket
-from pressmark.errors import BagError
+from pressmark.errors import BagError, StoreError
 from pressmark.stores import BagFolder
 
-from .proxy import HALF, Fault, Proxy, Request
+from .proxy import HALF, LOSE, Fault, Proxy, Request
 
 ENDINGS = ("tar", "tar.gz", "zip")
 
@@ -140,3 +140,26 @@ def test_complete(s3: S3Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     report = bag.complete(allow_buckets=[s3.name])
     assert (report.problems, report.counts["files"]) == ([], 2)
     assert bag.is_valid()
+
+
+def test_a_table_whose_server_is_gone(
+    s3: S3Bucket, proxied: S3Bucket, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends with one error; the bags that are complete stay, and the same call creates the others."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(40):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "a.txt").write_text(f"{number}")
+    (tmp_path / "table.csv").write_text("path\n" + "".join(f"{number}\n" for number in range(40)))
+    lead_to(proxied, monkeypatch)
+    monkeypatch.setattr("pressmark.buckets.s3.SILENCE", 0.0)
+    proxy.reset()
+    proxy.plan = lambda request: LOSE if request.number > 150 else None
+    results = bagit.create_from_table("table.csv", f"{s3.url}/shelf", threads=2)
+    with pytest.raises(StoreError, match=r"no request was answered for more than 0 minutes: no connection to"):
+        list(results)
+    assert len(proxy.requests) < 150 + 40
+    lead_to(s3, monkeypatch)
+    results = list(bagit.create_from_table("table.csv", f"{s3.url}/shelf"))
+    assert [str(one.error) for one in results if one.error] == []
+    assert {one.status for one in results} == {"exists", "created"}
