@@ -67,6 +67,7 @@ def validate(
         length. At other levels, these are all files that were found, without bytes and without a total
     :raises BagError: ``path`` is neither a directory nor a file, or cannot be opened; other faults of a bag are
         problems, not exceptions
+    :raises StoreError: the server of an address no longer answers
     :raises LedgerError: the ledger was created for other files or algorithms, or cannot be written
     :raises ValueError: another argument is invalid
     """
@@ -94,6 +95,7 @@ def validate_many(
     Small bags are read many at a time. Parameters are those of :func:`validate`.
 
     :param progress: as for :func:`validate`; it starts again with each bag
+    :raises StoreError: the server of an address no longer answers, which would prevent the others as well
     :raises ValueError: an argument is invalid
     """
     run = _Validation(level, lenient, links, threads, read, profile, keep, progress)
