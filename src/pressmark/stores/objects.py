@@ -94,9 +94,10 @@ class StoreObject(NamedTuple):
         return self._replace(problems=(*self.problems, *problems)) if problems else self
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> StoreObject:
+    def from_record(cls, record: Mapping[str, object]) -> StoreObject:
         """Return the object of a JSON object: the inverse of :meth:`record`."""
-        return cls(**{**record, "problems": tuple(map(Problem.from_record, record["problems"]))})
+        fields: dict[str, Any] = {**record}
+        return cls(**{**fields, "problems": tuple(map(Problem.from_record, fields["problems"]))})
 
     def record(self) -> dict[str, object]:
         """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
