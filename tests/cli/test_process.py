@@ -245,6 +245,9 @@ INTERRUPTED = b"pressmark: interrupted; paths is unchanged; run the same command
 
 def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
     """Send ``signals`` to a command that waits for input, and return its output and exit status."""
+    import fcntl  # not on Windows
+    import termios
+
     process = subprocess.Popen(
         [*COMMAND, "map", "0002", "-o", "paths"],
         stdin=subprocess.PIPE,
@@ -254,9 +257,11 @@ def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
         preexec_fn=restore_signals,
     )
     assert process.stdin
-    # The temporary file exists once the command starts to read.
+    process.stdin.write(b"a\n")
+    process.stdin.flush()
+    # Once the command has read this line, it knows its temporary file.
     for _ in range(6000):
-        if os.listdir(folder):
+        if os.listdir(folder) and not any(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4))):
             break
         assert process.poll() is None
         threading.Event().wait(0.01)
