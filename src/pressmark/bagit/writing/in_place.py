@@ -43,7 +43,7 @@ from pressmark.fs.durable import exists
 from pressmark.fs.names import decode_fs, is_inside
 from pressmark.progress_event import EventListener
 from pressmark.reports import Problem, ProgressEvent
-from pressmark.threads import ordered_map, resolve_threads
+from pressmark.threads import ordered_map, require_use, resolve_threads
 
 __all__ = ["NewBag", "create_in_place", "create_together"]
 
@@ -146,6 +146,7 @@ def _create_batch(bases: Sequence[bytes], options: CreateOptions, nested: bool) 
     names = tuple(sorted(options.algorithms))
     read = _read_small(bases, bases, options, nested, [partial(_keep_notice, kept) for kept in notices])
     small = [one for one in read if one is not None]
+    require_use()  # reading takes long on a slow disk, and nothing was changed yet
     entered = enter([one.where for one in small], FORMAT, resume=False)
     changing = {change: one for change, one in zip(entered, small, strict=True) if isinstance(change, Change)}
     try:
