@@ -272,12 +272,12 @@ def _listed_paths(listed: str, null: bool, crlf: Crlf | None) -> Iterator[str | 
     """Yield the names of a list: keys for addresses, and outcomes for empty and malformed names."""
     # Few runs have a list.
     from pressmark.cli.common.item_lists import listed_items
-    from pressmark.fixity.bucket_files import sources
+    from pressmark.fixity.bucket_files import source_of
 
     # Names on a disk may be any bytes.
     names = enumerate(listed_items(listed, null, crlf or ("keep" if null else None)), 1)
     empty = Outcome("", None, None, None, None, "bad-name", "the name is empty")
-    return map(sources(), (name or empty._replace(path=f"{listed}:{number}") for number, name in names))
+    return map(source_of(), (name or empty._replace(path=f"{listed}:{number}") for number, name in names))
 
 
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:

@@ -131,18 +131,11 @@ def hash_files(
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is invalid
     """
-    from pressmark.fixity.bucket_files import sources  # commands that are fast do not need it
+    from pressmark.fixity.bucket_files import sources_of  # commands that are fast do not need it
 
-    source = sources(digests, beneath)
-
-    def all_sources(paths: list[Any]) -> list[Any]:
-        # Most lists have no address: finding that out for all together takes a tenth of the time.
-        if digests == "read" and set(map(type, paths)) == {str} and "s3://" not in "".join(paths):
-            return paths
-        return list(map(source, paths))
-
+    sources = sources_of(digests, beneath)
     run = _run(algorithms, threads, progress, links, read, ledger, beneath)
-    return _outcomes(run.blocks(_taking_files(paths, all_sources)))
+    return _outcomes(run.blocks(_taking_files(paths, sources)))
 
 
 def _outcomes(blocks: Generator[HashedFiles, None, None]) -> Generator[Outcome, None, None]:
