@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -382,11 +381,10 @@ class PutObjects(_StoreJob):
                     continue
                 name = encode_fs(found[0])
                 record = {"id": decode_fs(name)}
-                try:
-                    seen.execute("INSERT INTO names VALUES (?)", (name,))
+                if seen.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount:
                     # The workers may have another current directory.
                     record["source"] = os.path.abspath(os.fsdecode(found[1]))
-                except sqlite3.IntegrityError:
+                else:
                     what = "listed before; list each object once, or run without workers"
                     record["error"] = str(ObjectError(self.root, found[0], "exists", what))
                 yield ListingLine(record, 0, name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -35,9 +35,6 @@ from pressmark.fs.names import is_inside
 from pressmark.reports import Problem, ProgressEvent
 from pressmark.stores import Store, StoreObject
 from pressmark.threads import resolve_threads
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["get_command"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -30,9 +30,6 @@ from pressmark.cli.store.options import (
 from pressmark.reports import Problem, ProgressEvent
 from pressmark.stores.ocfl.declarations import VERSIONS
 from pressmark.stores.ocfl.inventory import ALGORITHMS
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["upgrade_command"]
 
