@@ -38,8 +38,9 @@ PARTS = 4
 SMALL = (4_000, 512 << 20)
 LEAST = (100, 16 << 20)
 
-# json.dumps would make an encoder for each line.
+# json.dumps would make an encoder for each line, and json.loads look for the encoding of each.
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 # An id is part of file names, up to their first full stop.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -239,4 +240,4 @@ def read_listing(work: _Folder, chunk: Chunk) -> Iterator[Any]:
 
     :raises ValueError: the listing is damaged
     """
-    return map(json.loads, chunk_lines(work, chunk))
+    return (_decode(line.decode()) for line in chunk_lines(work, chunk))

@@ -28,7 +28,7 @@ from pressmark.jobs.workdir import Job, OnProgress, WorkFolder
 from pressmark.progress_event import Progress
 from pressmark.threads import resolve_threads
 
-__all__ = ["DaskClient", "Processes", "dask_client", "run_dask", "run_executor", "run_local"]
+__all__ = ["DaskClient", "Processes", "dask_client", "run_dask", "run_executor", "run_local", "start_fork_server"]
 
 CLEANUP = 0.5  # seconds for interrupted workers to remove their temporary files
 CONNECT = 30.0  # seconds to wait for the Dask scheduler, and for a first worker
@@ -190,6 +190,26 @@ class _Inline(Executor):
         return future
 
 
+def start_fork_server(module: str) -> Any:
+    """Start the process that worker processes are forked from, and return the context that starts them.
+
+    It imports what they need meanwhile; a second call starts nothing.
+
+    :param module: imported before the processes are forked
+    """
+    # Not fork: a copy of this process would wait forever for the locks of its threads.
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context: Any = multiprocessing.get_context(method)
+    if method == "forkserver":
+        context.set_forkserver_preload(["__main__", module])
+        from multiprocessing import forkserver, resource_tracker
+
+        resource_tracker.ensure_running()  # it unblocks SIGINT
+        with _blocking_ctrl_c():
+            forkserver.ensure_running()
+    return context
+
+
 class Processes(Executor):
     """Processes on this machine, which can be replaced and interrupted.
 
@@ -199,16 +219,7 @@ class Processes(Executor):
     """
 
     def __init__(self, workers: int, module: str = "pressmark.jobs.run", threads: int | None = None) -> None:
-        # Not fork: a copy of this process would wait forever for the locks of its threads.
-        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-        self._context = multiprocessing.get_context(method)
-        if method == "forkserver":
-            self._context.set_forkserver_preload(["__main__", module])
-            from multiprocessing import forkserver, resource_tracker
-
-            resource_tracker.ensure_running()  # it unblocks SIGINT
-            with _blocking_ctrl_c():
-                forkserver.ensure_running()
+        self._context = start_fork_server(module)
         self._count = workers
         self._threads = threads
         self._executor = self._start()

@@ -19,6 +19,7 @@ from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
 from pressmark.jobs import Summary, WorkFolder
 from pressmark.jobs.chunks import Chunk
+from pressmark.jobs.executors import start_fork_server
 from pressmark.jobs.workdir import Job
 from pressmark.progress_event import EventListener, Progress
 
@@ -146,7 +147,7 @@ class Workers:
             if begun:
                 what = "run the same command with --resume to continue it, or choose another folder with --work"
                 raise CallError(f"{folder}: a run was started here and is not complete; {what}")
-            return WorkFolder.create(folder, job, plan(folder), parameters)
+            return WorkFolder.create(folder, job, self._beside_start(job, plan(folder)), parameters)
         if not begun:
             raise CallError(f"{folder}: no run to resume; omit --resume to start one")
         work = WorkFolder.open(folder)
@@ -156,6 +157,13 @@ class Workers:
             what = "use the same options, or start a new run with another --work"
             raise CallError(f"{folder}: this run was started with different options ({differ}); {what}")
         return work
+
+    def _beside_start(self, job: Job, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Yield the chunks of a plan; the processes start once there are two, beside the rest of the plan."""
+        for number, chunk in enumerate(chunks):
+            if number == 1 and not self.cluster:
+                start_fork_server(type(job).__module__)
+            yield chunk
 
     def _summary(self, job: Job, work: WorkFolder, client: Any, progress: Progress) -> Summary:
         if client is not None:
