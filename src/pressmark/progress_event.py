@@ -33,7 +33,8 @@ class ProgressEvent(NamedTuple):
 
     def plus(self, items: int, bytes: int = 0, failed: int = 0) -> ProgressEvent:
         """Return this progress with more done."""
-        return self._replace(items=self.items + items, bytes=self.bytes + bytes, failed=self.failed + failed)
+        done = self.items + items, self.bytes + bytes, self.failed + failed
+        return ProgressEvent(self.stage, *done, self.of_items, self.of_bytes)
 
 
 class Progress:

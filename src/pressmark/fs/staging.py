@@ -343,7 +343,7 @@ class RunDirectory:
         return FileLock(os.path.join(self.folder, LOCK), wait=wait)
 
     def __truediv__(self, name: bytes) -> bytes:
-        return os.path.join(self.path, name)
+        return b"%b/%b" % (self.path, name)
 
 
 def leftovers(folder: bytes) -> list[bytes]:

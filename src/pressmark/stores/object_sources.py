@@ -487,7 +487,7 @@ class SourceCopy:
             if content is None:
                 os.makedirs(target, exist_ok=True)
                 continue
-            if isinstance(self.source, Mapping) and b"/" in name:
+            if b"/" in name and isinstance(self.source, Mapping):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
             yield name, content, target
 

@@ -97,13 +97,15 @@ class StoreObject(NamedTuple):
     def from_record(cls, record: Mapping[str, object]) -> StoreObject:
         """Return the object of a JSON object: the inverse of :meth:`record`."""
         fields: dict[str, Any] = {**record}
-        return cls(**{**fields, "problems": tuple(map(Problem.from_record, fields["problems"]))})
+        fields["problems"] = tuple(map(Problem.from_record, fields["problems"]))
+        return cls(**fields)
 
     def record(self) -> dict[str, object]:
         """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
         :data:`None`, and ``exists_same`` if it is false.
         """
-        record = {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
+        record = self._asdict()
+        record["problems"] = [problem.record() for problem in self.problems]
         for key in ("version", "changes", "exists_same"):
             if record[key] in (None, False):
                 del record[key]

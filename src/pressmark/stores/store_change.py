@@ -84,7 +84,7 @@ class StoreChange:
 
     def new_path(self) -> bytes:
         """Return a path for an object in the private directory."""
-        return self.staging / str(next(self._numbers)).encode()
+        return self.staging / b"%d" % next(self._numbers)
 
 
 class Removal(StoreChange):

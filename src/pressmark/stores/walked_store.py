@@ -323,7 +323,7 @@ class CopyingWriter(StagingWriter[StagedCopy]):
         """Record the identifiers of objects' paths."""
         layout = self._store.layout
         assert layout is not None
-        above = [os.path.dirname(staged.destination) for staged in objects]
+        above = [staged.destination.rpartition(b"/")[0] for staged in objects]
         for staged, text in zip(objects, layout.unmap(above, on_error="none"), strict=True):
             staged.text = text
 

@@ -205,7 +205,8 @@ class Reporter:
             self._first = event if event.of_items is not None else self._before._replace(of_bytes=event.of_bytes)
             self._since = time.monotonic()
         before, size = self._before, self._first.of_bytes if event.of_bytes is None else event.of_bytes
-        self.done = event.plus(before.items, before.bytes, before.failed)._replace(of_bytes=size)
+        done = event.plus(before.items, before.bytes, before.failed)
+        self.done = done if done.of_bytes == size else done._replace(of_bytes=size)
         if self._is_hidden:
             self.resume()
         now = time.monotonic()

@@ -449,8 +449,8 @@ class PairtreeWriter(CopyingWriter):
         :param check: as for :class:`Staged`
         :param copying: options of :class:`~pressmark.stores.object_sources.SourceCopy`
         """
-        directory = os.path.join(self._base, os.path.dirname(destination or b""))
-        if destination is None or encapsulation is not None or exists(directory):
+        above = (destination or b"").rpartition(b"/")[0]
+        if destination is None or encapsulation is not None or exists(self._base + b"/" + above):
             destination = encode_fs("/".join(self._destination(identifier, encapsulation)))
         with object_errors(self._name, identifier):
             check_source(source)
@@ -461,8 +461,7 @@ class PairtreeWriter(CopyingWriter):
     def _complete(self, staged: StagedCopy) -> None:
         assert staged.copy is not None
         staged.longest = staged.copy.longest
-        ppath, name = map(decode_fs, os.path.split(staged.destination))
-        self._refuse_too_long(staged.identifier, ppath, name, staged.longest)
+        self._refuse_too_long(staged.identifier, staged.destination + staged.longest)
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> None:
         """Publish a directory on the same file system as an encapsulating directory, without copying it.
@@ -515,8 +514,9 @@ class PairtreeWriter(CopyingWriter):
             return [None if path and any(others(path.rpartition("/")[0])) else path for path in paths]
 
     def _move_checked(self, staged: StagedCopy) -> None:
-        identifier, (ppath, name) = staged.identifier, map(decode_fs, os.path.split(staged.destination))
-        encoded = encode_fs(ppath)
+        identifier = staged.identifier
+        encoded, _, name = staged.destination.rpartition(b"/")
+        ppath = decode_fs(encoded)
         directory = os.path.join(self._base, encoded)
         link = self._walk.link(ppath)
         if link is not None:
@@ -527,15 +527,15 @@ class PairtreeWriter(CopyingWriter):
             make_parents(self._base, encoded)
             entries = self._walk.finish(identifier, ppath)
             if not entries.members:
-                self._refuse_too_long(identifier, ppath, name, staged.longest)
-                rename_new(staged.path, os.path.join(directory, encode_fs(name)))
+                self._refuse_too_long(identifier, staged.destination + staged.longest)
+                rename_new(staged.path, os.path.join(directory, name))
             elif self._replaces:
                 self._walk.refuse_links(identifier, ppath)
-                name = decode_fs(entries.members[0].name) if entries.is_one_directory else decode_fs(OBJECT)
-                self._refuse_too_long(identifier, ppath, name, staged.longest)
+                name = entries.members[0].name if entries.is_one_directory else OBJECT
+                self._refuse_too_long(identifier, b"%b/%b" % (encoded, name) + staged.longest)
                 if not entries.is_one_directory:
                     encapsulate(directory, entries.members)
-                self._replace(staged.path, directory, encode_fs(name))
+                self._replace(staged.path, directory, name)
             else:
                 raise self._exists(identifier, ppath)
         except BaseException as error:
@@ -544,15 +544,15 @@ class PairtreeWriter(CopyingWriter):
                 reason = "its ppath is blocked by a file; repair the store first"
                 raise ObjectError(self._name, identifier, "collision", reason) from None
             raise
-        staged.destination = encode_fs(f"{ppath}/{name}")
+        staged.destination = b"%b/%b" % (encoded, name)
 
     def _exists(self, identifier: str | bytes, ppath: str) -> ObjectError:
         how = f"use another identifier, or {option('replace', True)}"
         reason = f"object exists at {quoted_path(f'{ROOT}/{ppath}')}; {how}"
         return ObjectError(self._name, identifier, "exists", reason)
 
-    def _refuse_too_long(self, identifier: str | bytes, ppath: str, name: str, longest: bytes) -> None:
-        reason = too_long(self._base, encode_fs(f"{ppath}/{name}") + longest)
+    def _refuse_too_long(self, identifier: str | bytes, longest: bytes) -> None:
+        reason = too_long(self._base, longest)
         if reason is not None:
             raise ObjectError(self._name, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
 
@@ -571,7 +571,7 @@ class PairtreeWriter(CopyingWriter):
             os.rename(aside, self.staging / b"replaced")
 
     def _record(self, staged: StagedCopy) -> StoreObject:
-        ppath, name = map(decode_fs, os.path.split(staged.destination))
+        ppath, _, name = decode_fs(staged.destination).rpartition("/")
         if staged.text is None or not staged.text.isascii():
             identifier, problems = self._walk.identified(ppath)
             return StoreObject(identifier, f"{ROOT}/{ppath}", True, name, tuple(problems))
