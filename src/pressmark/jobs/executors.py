@@ -191,9 +191,9 @@ class _Inline(Executor):
 
 
 def start_fork_server(module: str) -> Any:
-    """Start the process that worker processes are forked from, and return the context that starts them.
+    """Start the fork server, and return the multiprocessing context of the workers.
 
-    It imports what they need meanwhile; a second call starts nothing.
+    The server imports the module in the background. If it is already running, it is not started again.
 
     :param module: imported before the processes are forked
     """

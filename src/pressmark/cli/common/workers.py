@@ -159,7 +159,7 @@ class Workers:
         return work
 
     def _beside_start(self, job: Job, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Yield the chunks of a plan; the processes start once there are two, beside the rest of the plan."""
+        """Yield the chunks of a plan, and start the fork server at the second one: a single chunk needs no process."""
         for number, chunk in enumerate(chunks):
             if number == 1 and not self.cluster:
                 start_fork_server(type(job).__module__)
