@@ -551,8 +551,8 @@ class PairtreeWriter(CopyingWriter):
         reason = f"object exists at {quoted_path(f'{ROOT}/{ppath}')}; {how}"
         return ObjectError(self._name, identifier, "exists", reason)
 
-    def _refuse_too_long(self, identifier: str | bytes, longest: bytes) -> None:
-        reason = too_long(self._base, longest)
+    def _refuse_too_long(self, identifier: str | bytes, path: bytes) -> None:
+        reason = too_long(self._base, path)
         if reason is not None:
             raise ObjectError(self._name, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
 
