@@ -224,9 +224,11 @@ def test_unusable_stores(tmp_path: Path) -> None:
     assert list(stores.CheckStore(str(tmp_path / "store"), layout=config).plan(tmp_path / "work")) == []
 
 
+@pytest.mark.parametrize("looked_up", [4, 500])
 @pytest.mark.parametrize("kind", stores.KINDS)
-def test_put_objects(tmp_path: Path, kind: str) -> None:
+def test_put_objects(tmp_path: Path, kind: str, looked_up: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The chunks together store what one call stores; a chunk that runs once more finds its objects."""
+    monkeypatch.setattr("pressmark.stores.job.LOOKED_UP", looked_up)
     (tmp_path / "file").write_text("content")
     (tmp_path / "other").write_text("other content")
     names = [f"http://example.org/{number}" for number in range(10)]

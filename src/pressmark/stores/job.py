@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
 
 from pressmark.errors import JobError, ObjectError
@@ -30,6 +31,7 @@ from pressmark.threads import resolve_threads
 __all__ = ["CheckStore", "PutObjects", "joined_report", "walked"]
 
 LISTING = "objects.jsonl"
+LOOKED_UP = 500  # identifiers that are looked up at a time among those before them
 OnProblem = Callable[[Problem], object]
 
 
@@ -374,20 +376,28 @@ class PutObjects(_StoreJob):
         return write_listing(folder, LISTING, "objects", self._listed(objects), size, workers=resolve_threads(None))
 
     def _listed(self, objects: Iterable[tuple[str | bytes, SourcePath] | Exception]) -> Iterator[ListingLine]:
+        rest = iter(objects)
         with TemporaryDatabase("CREATE TABLE names (name BLOB PRIMARY KEY) WITHOUT ROWID;") as seen:
-            for found in objects:
-                if isinstance(found, Exception):
-                    yield ListingLine({"id": None, "error": str(found)}, 0, None)
-                    continue
-                name = encode_fs(found[0])
-                record = {"id": decode_fs(name)}
-                if seen.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount:
-                    # The workers may have another current directory.
-                    record["source"] = os.path.abspath(os.fsdecode(found[1]))
-                else:
-                    what = "listed before; list each object once, or run without workers"
-                    record["error"] = str(ObjectError(self.root, found[0], "exists", what))
-                yield ListingLine(record, 0, name)
+            while some := list(islice(rest, LOOKED_UP)):
+                names = [encode_fs(found[0]) for found in some if not isinstance(found, Exception)]
+                query = f"SELECT name FROM names WHERE name IN ({','.join('?' * len(names))})"
+                listed = {name for (name,) in seen.rows(query, names)}
+                seen.execute_many("INSERT OR IGNORE INTO names VALUES (?)", zip(names, strict=True))
+                for found in some:
+                    if isinstance(found, Exception):
+                        yield ListingLine({"id": None, "error": str(found)}, 0, None)
+                        continue
+                    name = encode_fs(found[0])
+                    record = {"id": decode_fs(name)}
+                    if name in listed:
+                        what = "listed before; list each object once, or run without workers"
+                        record["error"] = str(ObjectError(self.root, found[0], "exists", what))
+                    else:
+                        listed.add(name)
+                        source = os.fsdecode(found[1])
+                        # The workers may have another current directory.
+                        record["source"] = source if os.path.isabs(source) else os.path.abspath(source)
+                    yield ListingLine(record, 0, name)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Store the objects of a chunk."""
