@@ -170,12 +170,16 @@ pm_segment pm_bank_pad(pm_bank *bank, unsigned lane)
 void pm_bank_extract(const pm_bank *bank, unsigned lane, uint8_t *out)
 {
     const pm_constants *constants = bank->constants;
-    for (unsigned i = 0; i < constants->digest_size; i++) {
-        const unsigned word = i / constants->word_size;
-        const unsigned byte = i % constants->word_size;
-        const uint64_t value = read_word(state_word((pm_bank *)bank, word, lane), constants->word_size);
-        out[i] = (uint8_t)(value >> 8 * (constants->big_endian ? constants->word_size - 1 - byte : byte));
+    const size_t size = constants->word_size;
+    uint8_t words[PM_MAXIMUM_DIGEST_SIZE];
+    for (unsigned word = 0; word * size < constants->digest_size; word++) {
+        uint64_t value = read_word(state_word((pm_bank *)bank, word, lane), size);
+        if (constants->big_endian != PM_BIG_ENDIAN_HOST)
+            value = size == 4 ? pm_swap_64(value) >> 32 : pm_swap_64(value);
+        write_word(words + word * size, size, value);
     }
+    /* Some digests end within a word. */
+    memcpy(out, words, constants->digest_size);
 }
 
 void pm_bank_finish_many(pm_bank *bank, uint32_t lanes, uint8_t *const out[])

@@ -15,6 +15,13 @@
 #define PM_END_TARGET PM_PRAGMA(GCC pop_options)
 #endif
 
+/* After PM_TARGET: on x86, GCC orders instructions only after it has assigned registers, where SHA-2 has none to spare. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define PM_SCHEDULE_FOR_PRESSURE PM_PRAGMA(GCC optimize("schedule-insns", "sched-pressure"))
+#else
+#define PM_SCHEDULE_FOR_PRESSURE
+#endif
+
 #if defined(_MSC_VER) && !defined(__clang__)
 #define PM_ALWAYS_INLINE static __forceinline
 #define PM_NEVER_INLINE static __declspec(noinline)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 PM_TARGET("avx2,bmi2", "avx2,bmi2")
+PM_SCHEDULE_FOR_PRESSURE
 
 #define PM_LANES_32 8
 #define PM_LANES_64 4

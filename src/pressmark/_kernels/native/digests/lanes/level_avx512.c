@@ -7,6 +7,7 @@
 #include <string.h>
 
 PM_TARGET("avx512f,avx512bw,avx512dq,avx512vl,bmi2", "avx512f,avx512bw,avx512dq,avx512vl,bmi2")
+PM_SCHEDULE_FOR_PRESSURE
 
 #define PM_LANES_32 16
 #define PM_LANES_64 8
