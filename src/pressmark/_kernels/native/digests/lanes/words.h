@@ -51,6 +51,16 @@ PM_ALWAYS_INLINE VECTOR NAMED(summed)(VECTOR sum)
     return sum;
 }
 
+/* Constants whose values the compiler may not know: it would put each into a general register and from there into a vector, where
+ * one instruction reads it from memory. */
+PM_ALWAYS_INLINE const WORD *NAMED(in_memory)(const WORD *constants)
+{
+#if REGISTER_BYTES > 16
+    __asm__("" : "+r"(constants));
+#endif
+    return constants;
+}
+
 /* All ones in the lanes whose bit is set. */
 PM_ALWAYS_INLINE VECTOR NAMED(lane_mask)(uint32_t lanes)
 {
