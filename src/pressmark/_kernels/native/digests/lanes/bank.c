@@ -171,15 +171,17 @@ void pm_bank_extract(const pm_bank *bank, unsigned lane, uint8_t *out)
 {
     const pm_constants *constants = bank->constants;
     const size_t size = constants->word_size;
-    uint8_t words[PM_MAXIMUM_DIGEST_SIZE];
     for (unsigned word = 0; word * size < constants->digest_size; word++) {
+        const size_t rest = constants->digest_size - word * size;
         uint64_t value = read_word(state_word((pm_bank *)bank, word, lane), size);
         if (constants->big_endian != PM_BIG_ENDIAN_HOST)
             value = size == 4 ? pm_swap_64(value) >> 32 : pm_swap_64(value);
-        write_word(words + word * size, size, value);
+        /* Some digests end within a word, of 64 bits. */
+        if (rest < size)
+            memcpy(out + word * size, &value, rest);
+        else
+            write_word(out + word * size, size, value);
     }
-    /* Some digests end within a word. */
-    memcpy(out, words, constants->digest_size);
 }
 
 void pm_bank_finish_many(pm_bank *bank, uint32_t lanes, uint8_t *const out[])
